@@ -1,0 +1,19 @@
+#pragma once
+
+#include <chrono>
+
+namespace triax {
+
+// Seconds since it was made (or restarted), monotonic.
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+  void restart() { start_ = std::chrono::steady_clock::now(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace triax
