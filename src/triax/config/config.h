@@ -16,17 +16,17 @@ enum class Ffn : std::uint8_t { dense, moe };
 
 // The released vision tower's sizes, as far as its tensors need them.
 struct VisionConfig {
-  std::size_t hidden = 0;         // vt_hidden_size
-  std::size_t layers = 0;         // vt_num_hidden_layers
-  std::size_t heads = 0;          // vt_num_attention_heads
-  std::size_t qkv_hidden = 0;     // qkv_hidden_size: width of q, of k and of v
-  std::size_t intermediate = 0;   // vt_intermediate_size
+  std::size_t hidden = 0;        // vt_hidden_size
+  std::size_t layers = 0;        // vt_num_hidden_layers
+  std::size_t heads = 0;         // vt_num_attention_heads
+  std::size_t qkv_hidden = 0;    // qkv_hidden_size: width of q, of k and of v
+  std::size_t intermediate = 0;  // vt_intermediate_size
   std::size_t patch_size = 0;
   std::size_t pos_emb_height = 0;
   std::size_t pos_emb_width = 0;
-  std::size_t merge_height = 0;   // merge_kernel_size
+  std::size_t merge_height = 0;  // merge_kernel_size
   std::size_t merge_width = 0;
-  std::size_t text_hidden = 0;    // text_hidden_size
+  std::size_t text_hidden = 0;  // text_hidden_size
 };
 
 // Field names follow config.json; spec: text model, section 1.1 (every key and its other values).
@@ -37,7 +37,7 @@ struct K3Config {
   std::size_t vocab_size = 0;
   float rms_norm_eps = 0;
   bool tie_word_embeddings = false;
-  std::vector<LayerKind> layer_kinds;  // [num_hidden_layers]
+  std::vector<LayerKind> layer_kinds;   // [num_hidden_layers]
   std::size_t attn_res_block_size = 0;  // 0: ordinary residuals, no mix tensors
 
   // MLA. All 0 when no layer is MLA.
@@ -53,8 +53,8 @@ struct K3Config {
   std::size_t kda_num_heads = 0;
   std::size_t kda_head_dim = 0;  // K = V
   std::size_t short_conv_kernel_size = 0;
-  bool use_full_rank_gate = true;            // false: g_b_proj(g_a_proj(x)), rank kda_head_dim
-  std::optional<float> gate_lower_bound;     // none: Kimi-Linear's softplus gate
+  bool use_full_rank_gate = true;         // false: g_b_proj(g_a_proj(x)), rank kda_head_dim
+  std::optional<float> gate_lower_bound;  // none: Kimi-Linear's softplus gate
 
   // Feed-forward.
   std::size_t intermediate_size = 0;  // dense layers
@@ -85,7 +85,8 @@ struct K3Config {
   LayerKind kind(std::size_t layer) const { return layer_kinds[layer]; }
   bool is_kda(std::size_t layer) const { return layer_kinds[layer] == LayerKind::kda; }
   Ffn ffn(std::size_t layer) const {
-    const bool moe = num_experts > 0 && layer >= first_k_dense_replace && layer % moe_layer_freq == 0;
+    const bool moe =
+        num_experts > 0 && layer >= first_k_dense_replace && layer % moe_layer_freq == 0;
     return moe ? Ffn::moe : Ffn::dense;
   }
   bool uses_attn_res() const { return attn_res_block_size > 0; }

@@ -22,6 +22,10 @@ template <class... Args>
   throw Error(fmt::format(format, std::forward<Args>(args)...));
 }
 
+// Text from a file or a request as it may stand in a message: in quotes, control characters and bytes
+// beyond ASCII that are not UTF-8 escaped, long text shortened in the middle. Keeps messages one line.
+std::string in_quotes(std::string_view text);
+
 // Thrown by TRIAX_CHECK: a fault of this program, never of its input.
 class LogicError : public std::logic_error {
  public:
