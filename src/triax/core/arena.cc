@@ -8,7 +8,8 @@ constexpr std::size_t kFirstChunk = std::size_t{1} << 20;
 }
 
 void* Arena::take_bytes(std::size_t bytes) {
-  const std::size_t want = std::max<std::size_t>(checked_add(bytes, kAlignment - 1) / kAlignment, 1) * kAlignment;
+  const std::size_t want =
+      std::max<std::size_t>(checked_add(bytes, kAlignment - 1) / kAlignment, 1) * kAlignment;
   while (chunk_ < chunks_.size() && chunks_[chunk_].size - used_ < want) {
     ++chunk_;
     used_ = 0;

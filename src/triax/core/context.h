@@ -9,8 +9,8 @@
 
 namespace triax {
 
-// f32: activations float32 throughout. bf16: the inputs of weight products are rounded to BF16, sums
-// and everything between are float32 (docs/numerics.md lists what stays float32 in both).
+// f32: activations float32 throughout. bf16: the inputs of weight products are rounded to BF16,
+// sums and everything between are float32 (docs/numerics.md lists what stays float32 in both).
 enum class Precision : std::uint8_t { f32, bf16 };
 
 struct Context {

@@ -21,8 +21,12 @@ constexpr std::array<Row, 8> kRows{{{DType::F64, "F64", 8},
 
 }  // namespace
 
-std::size_t dtype_size(DType type) { return kRows[static_cast<std::size_t>(type)].size; }
-std::string_view dtype_name(DType type) { return kRows[static_cast<std::size_t>(type)].name; }
+std::size_t dtype_size(DType type) {
+  return kRows[static_cast<std::size_t>(type)].size;
+}
+std::string_view dtype_name(DType type) {
+  return kRows[static_cast<std::size_t>(type)].name;
+}
 
 bool dtype_from_name(std::string_view name, DType& out) {
   for (const Row& row : kRows) {

@@ -22,8 +22,9 @@ template <class... Args>
   throw Error(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Text from a file or a request as it may stand in a message: in quotes, control characters and bytes
-// beyond ASCII that are not UTF-8 escaped, long text shortened in the middle. Keeps messages one line.
+// Text from a file or a request as it may stand in a message: in quotes, control characters and
+// bytes beyond ASCII that are not UTF-8 escaped, long text shortened in the middle. Keeps messages
+// one line.
 std::string in_quotes(std::string_view text);
 
 // Thrown by TRIAX_CHECK: a fault of this program, never of its input.
@@ -38,8 +39,8 @@ class LogicError : public std::logic_error {
 }  // namespace triax
 
 // Active in every build. The message is optional: TRIAX_CHECK(a == b, "shapes differ").
-#define TRIAX_CHECK(expression, ...)                                            \
-  do {                                                                          \
-    if (!(expression)) [[unlikely]]                                             \
-      ::triax::check_failed(#expression, __FILE__, __LINE__, "" __VA_ARGS__);   \
+#define TRIAX_CHECK(expression, ...)                                          \
+  do {                                                                        \
+    if (!(expression)) [[unlikely]]                                           \
+      ::triax::check_failed(#expression, __FILE__, __LINE__, "" __VA_ARGS__); \
   } while (false)

@@ -8,7 +8,8 @@
 
 namespace triax {
 
-// A trunk matrix [rows = out, cols = in], rows dense. `data` needs no alignment beyond the element's.
+// A trunk matrix [rows = out, cols = in], rows dense. `data` needs no alignment beyond the
+// element's.
 struct MatrixView {
   const void* data = nullptr;
   DType dtype = DType::BF16;  // BF16 or F32
@@ -26,7 +27,8 @@ struct MatrixView {
 };
 
 // An MXFP4 matrix in the released nibble order: byte j of a row holds columns 2j (low nibble) and
-// 2j+1; one E8M0 scale byte for each 32 consecutive columns. spec: compressed-tensors mxfp4-pack-quantized.
+// 2j+1; one E8M0 scale byte for each 32 consecutive columns. spec: compressed-tensors
+// mxfp4-pack-quantized.
 struct Mxfp4View {
   const std::uint8_t* packed = nullptr;  // [rows, cols / 2]
   const std::uint8_t* scale = nullptr;   // [rows, cols / 32]
@@ -34,7 +36,8 @@ struct Mxfp4View {
   std::size_t cols = 0;
 };
 
-// One routed expert: gate w1 and up w3 [moe_intermediate, latent], down w2 [latent, moe_intermediate].
+// One routed expert: gate w1 and up w3 [moe_intermediate, latent], down w2 [latent,
+// moe_intermediate].
 struct ExpertView {
   Mxfp4View w1, w2, w3;
 };

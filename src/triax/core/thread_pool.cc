@@ -17,7 +17,9 @@ namespace {
 // microseconds; sleeping there costs more than it saves, spinning for longer starves others.
 constexpr int kSpins = 2000;
 
-inline void relax() { __builtin_ia32_pause(); }
+inline void relax() {
+  __builtin_ia32_pause();
+}
 
 // Subnormal numbers count as zero inside a step, on every thread alike: a decaying KDA state runs
 // through them, and they cost a hundred times a normal number.
@@ -43,7 +45,8 @@ struct ThreadPool::State {
   // One parallel_for: `generation` moves on when `work` and `items` are set.
   alignas(64) std::atomic<std::uint32_t> generation{0};
   alignas(64) std::atomic<std::size_t> next{0};
-  alignas(64) std::atomic<std::uint32_t> running{0};  // workers that have not finished this generation
+  alignas(64) std::atomic<std::uint32_t> running{
+      0};  // workers that have not finished this generation
   const WorkRef* work = nullptr;
   std::size_t items = 0;
   bool stop = false;
@@ -109,7 +112,9 @@ ThreadPool::~ThreadPool() {
   for (std::thread& t : state_->workers) t.join();
 }
 
-std::size_t ThreadPool::threads() const { return state_->workers.size() + 1; }
+std::size_t ThreadPool::threads() const {
+  return state_->workers.size() + 1;
+}
 
 void ThreadPool::parallel_for(std::size_t items, WorkRef work) {
   if (items == 0) return;

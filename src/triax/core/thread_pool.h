@@ -36,8 +36,8 @@ class ThreadPool {
 
   std::size_t threads() const;
 
-  // Calls work(item, worker) for every item in [0, items), worker in [0, threads()). Returns when all
-  // are done. Not nested; work must not throw. Subnormal numbers are flushed to zero meanwhile.
+  // Calls work(item, worker) for every item in [0, items), worker in [0, threads()). Returns when
+  // all are done. Not nested; work must not throw. Subnormal numbers are flushed to zero meanwhile.
   void parallel_for(std::size_t items, WorkRef work);
 
   // Cores this process may use: affinity and cgroup quota.

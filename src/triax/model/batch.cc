@@ -1,0 +1,24 @@
+#include "triax/model/batch.h"
+
+#include <algorithm>
+
+namespace triax {
+
+Batch::Batch(std::span<const BatchEntry> entries) {
+  for (const BatchEntry& e : entries) {
+    TRIAX_CHECK(e.state != nullptr && !e.ids.empty(), "a batch entry has a state and new tokens");
+    TRIAX_CHECK(std::find(states.begin(), states.end(), e.state) == states.end(),
+                "a sequence stands once in a batch");
+    const std::size_t begin = ids.size();
+    ids.insert(ids.end(), e.ids.begin(), e.ids.end());
+    segments.push_back({begin, e.ids.size()});
+    states.push_back(e.state);
+    if (e.logits == LogitRows::all) {
+      for (std::size_t r = begin; r < ids.size(); ++r) logit_rows.push_back(r);
+    } else if (e.logits == LogitRows::last) {
+      logit_rows.push_back(ids.size() - 1);
+    }
+  }
+}
+
+}  // namespace triax
