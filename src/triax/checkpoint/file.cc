@@ -1,0 +1,196 @@
+#include "triax/checkpoint/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "triax/core/error.h"
+
+namespace triax {
+namespace {
+
+constexpr std::size_t kWriteBuffer = std::size_t{1} << 20;
+
+[[noreturn]] void io_error(std::string_view what, const std::filesystem::path& path, int code) {
+  fail("{}: cannot {}: {}", path.string(), what, std::strerror(code));
+}
+
+// A file descriptor that closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(const std::filesystem::path& path)
+      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (fd_ < 0) io_error("open", path, errno);
+  }
+  ~Descriptor() { ::close(fd_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+std::size_t regular_size(int fd, const std::filesystem::path& path) {
+  struct stat info{};
+  if (::fstat(fd, &info) != 0) io_error("look at", path, errno);
+  if (!S_ISREG(info.st_mode)) fail("{}: is not a regular file", path.string());
+  return static_cast<std::size_t>(info.st_size);
+}
+
+void read_fully(int fd, const std::filesystem::path& path, char* out, std::size_t count) {
+  for (std::size_t done = 0; done < count;) {
+    const ssize_t n = ::pread(fd, out + done, count - done, static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) io_error("read", path, errno);
+    if (n == 0) fail("{}: became shorter while it was read", path.string());
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const std::filesystem::path& path) {
+  const Descriptor file(path);
+  size_ = regular_size(file.get(), path);
+  if (size_ == 0) return;  // an empty mapping is not allowed
+  void* at = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.get(), 0);
+  if (at == MAP_FAILED) {
+    const int code = errno;
+    size_ = 0;
+    io_error("map", path, code);
+  }
+  data_ = static_cast<const std::byte*>(at);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+void advise(std::span<const std::byte> range, Access access) {
+  if (range.empty()) return;
+  static const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const auto address = reinterpret_cast<std::uintptr_t>(range.data());
+  const std::uintptr_t begin = address / page * page;
+  const std::size_t length = address + range.size() - begin;
+  int advice = MADV_NORMAL;
+  if (access == Access::random) advice = MADV_RANDOM;
+  if (access == Access::sequential) advice = MADV_SEQUENTIAL;
+  if (access == Access::will_need) advice = MADV_WILLNEED;
+  if (access == Access::dont_need) advice = MADV_DONTNEED;
+  // A hint: a kernel that does not take it changes no result.
+  (void)::madvise(reinterpret_cast<void*>(begin), length, advice);
+}
+
+std::size_t regular_file_size(const std::filesystem::path& path) {
+  return regular_size(Descriptor(path).get(), path);
+}
+
+std::vector<std::byte> read_prefix(const std::filesystem::path& path, std::size_t count) {
+  const Descriptor file(path);
+  std::vector<std::byte> out(std::min(count, regular_size(file.get(), path)));
+  read_fully(file.get(), path, reinterpret_cast<char*>(out.data()), out.size());
+  return out;
+}
+
+std::string read_whole(const std::filesystem::path& path, std::size_t max_bytes) {
+  const Descriptor file(path);
+  const std::size_t size = regular_size(file.get(), path);
+  if (size > max_bytes) {
+    fail("{}: is {} bytes; expected at most {}", path.string(), size, max_bytes);
+  }
+  std::string out(size, '\0');
+  read_fully(file.get(), path, out.data(), size);
+  return out;
+}
+
+AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), partial_(path_) {
+  partial_ += ".partial";
+  fd_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd_ < 0) io_error("create", partial_, errno);
+}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  ::unlink(partial_.c_str());
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      partial_(std::move(other.partial_)),
+      fd_(std::exchange(other.fd_, -1)),
+      position_(other.position_),
+      buffer_(std::move(other.buffer_)) {}
+
+namespace {
+void write_fully(int fd, const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) io_error("write", path, errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+}
+}  // namespace
+
+void AtomicFile::flush() {
+  write_fully(fd_, partial_, buffer_);
+  buffer_.clear();
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  TRIAX_CHECK(fd_ >= 0, "the file is closed");
+  position_ += bytes.size();
+  if (buffer_.size() + bytes.size() > kWriteBuffer) flush();
+  if (bytes.size() >= kWriteBuffer) {
+    write_fully(fd_, partial_, bytes);
+  } else {
+    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+  }
+}
+
+void AtomicFile::write(std::string_view text) {
+  write(std::as_bytes(std::span(text)));
+}
+
+void AtomicFile::skip(std::size_t bytes) {
+  TRIAX_CHECK(fd_ >= 0, "the file is closed");
+  flush();
+  position_ += bytes;
+  if (::ftruncate(fd_, static_cast<off_t>(position_)) != 0 || ::lseek(fd_, 0, SEEK_END) < 0) {
+    io_error("extend", partial_, errno);
+  }
+}
+
+void AtomicFile::commit(bool sync) {
+  TRIAX_CHECK(fd_ >= 0, "the file is closed");
+  flush();
+  if (sync && ::fsync(fd_) != 0) io_error("write", partial_, errno);
+  if (::close(std::exchange(fd_, -1)) != 0) {
+    const int code = errno;
+    ::unlink(partial_.c_str());
+    io_error("write", partial_, code);
+  }
+  if (::rename(partial_.c_str(), path_.c_str()) != 0) {
+    const int code = errno;
+    ::unlink(partial_.c_str());
+    io_error("rename to its final name", partial_, code);
+  }
+}
+
+}  // namespace triax

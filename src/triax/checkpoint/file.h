@@ -1,0 +1,67 @@
+// Files of a model folder: read-only mappings, and writing that never leaves half a file behind.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace triax {
+
+// A whole file, mapped read-only and shared with the page cache. Nothing is read until it is
+// touched.
+class MappedFile {
+ public:
+  MappedFile() = default;
+  explicit MappedFile(const std::filesystem::path& path);
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// What is going to happen to mapped memory. A hint only; whole pages around `range` are meant.
+enum class Access { normal, random, sequential, will_need, dont_need };
+void advise(std::span<const std::byte> range, Access access);
+
+// The size of a regular file in bytes, or an Error.
+std::size_t regular_file_size(const std::filesystem::path& path);
+
+// The first `count` bytes of a file, or all of it when it is shorter.
+std::vector<std::byte> read_prefix(const std::filesystem::path& path, std::size_t count);
+// A small file as text; more than `max_bytes` is an Error.
+std::string read_whole(const std::filesystem::path& path, std::size_t max_bytes);
+
+// Writes PATH.partial and gives it its name at commit(): a reader sees the whole file or none.
+// Dropped without commit(), the partial file is removed.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+  // Leaves a hole that reads as zeros and takes no room where the file system can do that.
+  void skip(std::size_t bytes);
+  std::size_t written() const { return position_; }  // bytes so far, holes included
+  // `sync`: wait until the data are on the disk before the name appears.
+  void commit(bool sync = true);
+
+ private:
+  void flush();
+  std::filesystem::path path_, partial_;
+  int fd_ = -1;
+  std::size_t position_ = 0;
+  std::vector<std::byte> buffer_;
+};
+
+}  // namespace triax
