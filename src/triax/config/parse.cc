@@ -317,15 +317,16 @@ K3Config K3Config::parse(std::string_view text_in, std::string_view where) {
 }
 
 K3Config K3Config::load(const std::filesystem::path& path) {
-  const bool folder = std::filesystem::is_directory(path);
+  std::error_code ignored;
+  const bool folder = std::filesystem::is_directory(path, ignored);
   const std::filesystem::path file = folder ? path / "config.json" : path;
-  if (!std::filesystem::exists(file)) {
+  if (!std::filesystem::exists(file, ignored)) {
     fail("{}: there is no such file; name a model folder or its config.json", file.string());
   }
   K3Config c = parse(read_small_file(file), file.string());
   // What ends a generation may stand only beside the configuration.
   const std::filesystem::path generation = file.parent_path() / "generation_config.json";
-  if (folder && std::filesystem::exists(generation)) {
+  if (folder && std::filesystem::exists(generation, ignored)) {
     const std::string where = generation.string();
     const nlohmann::json root = parse_object(read_small_file(generation), where);
     merge_ids(c.eos_token_ids, Fields(root, where, "").token_ids("eos_token_id"));
