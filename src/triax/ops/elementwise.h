@@ -24,11 +24,14 @@ void round_in_bf16_mode(Context& ctx, Mat<float> x);
 
 // The gated activation of every feed-forward.
 struct Activation {
-  bool situ = true;         // false: SwiGLU
-  float beta = 4.0f;        // activation_situ_beta
+  bool situ = true;           // false: SwiGLU
+  float beta = 4.0f;          // activation_situ_beta
   float linear_beta = 25.0f;  // activation_situ_linear_beta; 0: not capped
 };
-void activate(Context& ctx, Mat<const float> gate, Mat<const float> up, const Activation& a, Mat<float> y);
+void activate(Context& ctx, Mat<const float> gate, Mat<const float> up, const Activation& a,
+              Mat<float> y);
+// The same for n elements on the calling thread: for ops that apply it inside an item of theirs.
+void activate_row(const Activation& a, const float* gate, const float* up, std::size_t n, float* y);
 
 // KDA log decay. raw, g [T, H*K]; A [H] = exp(A_log); dt_bias [H*K].
 // bounded: lower_bound * sigmoid(A (raw + dt_bias)); otherwise -A softplus(raw + dt_bias).

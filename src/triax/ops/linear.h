@@ -12,8 +12,8 @@
 namespace triax::ops {
 
 struct LinearJob {
-  MatrixView w;   // [N, K]
-  Mat<float> y;   // [T, N]
+  MatrixView w;  // [N, K]
+  Mat<float> y;  // [T, N]
 };
 
 // y = x W^T for every job; x [T, K] float32. In bf16 mode x is rounded to BF16 first (once for all
