@@ -1,3 +1,4 @@
+// Base64 of rank files.
 #include "triax/tokenizer/base64.h"
 
 #include <array>

@@ -1,3 +1,4 @@
+// Byte-pair merge: a plain scan for short pieces, a heap over linked parts for long ones.
 #include "triax/tokenizer/bpe.h"
 
 #include <algorithm>

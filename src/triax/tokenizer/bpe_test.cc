@@ -1,3 +1,4 @@
+// The merge against its definition, word for word.
 #include "triax/tokenizer/bpe.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Reading, indexing and writing rank files.
 #include "triax/tokenizer/rank_file.h"
 
 #include <algorithm>

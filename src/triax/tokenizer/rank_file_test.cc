@@ -1,3 +1,4 @@
+// Rank files: the real one, other forms of it, and each fault.
 #include "triax/tokenizer/rank_file.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Special tokens from tokenizer_config.json or K3's standard names.
 #include "triax/tokenizer/special_tokens.h"
 
 #include <algorithm>

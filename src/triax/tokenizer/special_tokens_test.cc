@@ -1,3 +1,4 @@
+// Names, roles and faults of the special tokens.
 #include "triax/tokenizer/special_tokens.h"
 
 #include <gmock/gmock.h>

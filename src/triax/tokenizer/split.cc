@@ -1,3 +1,4 @@
+// The split scanner: each alternative of the pattern as one function over flags of code points.
 #include "triax/tokenizer/split.h"
 
 #include "triax/tokenizer/unicode_tables.h"

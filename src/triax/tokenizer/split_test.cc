@@ -1,3 +1,4 @@
+// The scanner against published cases and a plain backtracking matcher.
 #include "triax/tokenizer/split.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Encoding, decoding and streaming with a rank table and special tokens.
 #include "triax/tokenizer/tokenizer.h"
 
 #include <limits>

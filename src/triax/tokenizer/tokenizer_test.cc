@@ -1,3 +1,4 @@
+// Tokenizer folders, ids, long runs and the stream decoder.
 #include "triax/tokenizer/tokenizer.h"
 
 #include <gmock/gmock.h>

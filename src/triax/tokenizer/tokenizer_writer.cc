@@ -1,3 +1,4 @@
+// Writer of tokenizer folders and the made-up vocabulary.
 #include "triax/tokenizer/tokenizer_writer.h"
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,4 @@
+// The generated tables against totals and single characters of Unicode 16.
 #include "triax/tokenizer/unicode_tables.h"
 
 #include <gtest/gtest.h>

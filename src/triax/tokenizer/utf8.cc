@@ -1,3 +1,4 @@
+// Strict UTF-8 decoding and repair.
 #include "triax/tokenizer/utf8.h"
 
 #include <cstring>

@@ -1,3 +1,4 @@
+// UTF-8 steps over all scalar values and ill-formed parts.
 #include "triax/tokenizer/utf8.h"
 
 #include <gtest/gtest.h>
