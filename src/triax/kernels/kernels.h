@@ -1,11 +1,12 @@
 // The inner loops, once for each instruction set, behind one table of function pointers.
 //
-// Every kernel runs on the calling thread, allocates nothing, throws nothing, and checks nothing: ops/
-// does. All pointers may be unaligned. Strides (`ld*`) are in elements.
+// Every kernel runs on the calling thread, allocates nothing, throws nothing, and checks nothing:
+// ops/ does. All pointers may be unaligned. Strides (`ld*`) are in elements.
 //
-// Order of sums: an output depends on its own inputs and their length alone. How many rows or columns
-// are computed in the same call, and in which tile an output lies, changes no bit of it. That is what
-// makes a batch equal to its members. Between tables the order differs (and with it the last bits).
+// Order of sums: an output depends on its own inputs and their length alone. How many rows or
+// columns are computed in the same call, and in which tile an output lies, changes no bit of it.
+// That is what makes a batch equal to its members. Between tables the order differs (and with it
+// the last bits).
 #pragma once
 
 #include <cstddef>
@@ -34,12 +35,13 @@ struct KernelTable {
   void (*linear_f32_bf16)(const float* x, std::size_t ldx, std::size_t M, const bf16* w,
                           std::size_t ldw, std::size_t N, std::size_t K, float* y, std::size_t ldy);
   void (*linear_bf16_bf16)(const bf16* x, std::size_t ldx, std::size_t M, const bf16* w,
-                           std::size_t ldw, std::size_t N, std::size_t K, float* y, std::size_t ldy);
+                           std::size_t ldw, std::size_t N, std::size_t K, float* y,
+                           std::size_t ldy);
   void (*linear_f32_f32)(const float* x, std::size_t ldx, std::size_t M, const float* w,
                          std::size_t ldw, std::size_t N, std::size_t K, float* y, std::size_t ldy);
-  // MXFP4 weights: packed [N, K/2], scale [N, K/32], both dense; K a multiple of 32. `scratch` holds
-  // kMxfp4RowTile * K float32 values. Scales 2^(e-127) are applied exactly; codes times scales below
-  // the smallest normal float32 may count as zero.
+  // MXFP4 weights: packed [N, K/2], scale [N, K/32], both dense; K a multiple of 32. `scratch`
+  // holds kMxfp4RowTile * K float32 values. Scales 2^(e-127) are applied exactly; codes times
+  // scales below the smallest normal float32 may count as zero.
   void (*linear_f32_mxfp4)(const float* x, std::size_t ldx, std::size_t M,
                            const std::uint8_t* packed, const std::uint8_t* scale, std::size_t N,
                            std::size_t K, float* y, std::size_t ldy, float* scratch);
@@ -48,61 +50,67 @@ struct KernelTable {
                             std::size_t K, float* y, std::size_t ldy, float* scratch);
 
   // ---- Small float32 products (KDA chunks, MLA) ------------------------------------------------
-  // C (+)= A B^T, A B, A^T B. `accumulate`: add to what C holds. B may be BF16 where the name says so.
+  // C (+)= A B^T, A B, A^T B. `accumulate`: add to what C holds. B may be BF16 where the name says
+  // so.
   void (*gemm_nt)(const float* A, std::size_t lda, const float* B, std::size_t ldb, float* C,
                   std::size_t ldc, std::size_t M, std::size_t N, std::size_t K, bool accumulate);
   void (*gemm_nt_bf16)(const float* A, std::size_t lda, const bf16* B, std::size_t ldb, float* C,
-                       std::size_t ldc, std::size_t M, std::size_t N, std::size_t K, bool accumulate);
+                       std::size_t ldc, std::size_t M, std::size_t N, std::size_t K,
+                       bool accumulate);
   void (*gemm_nn)(const float* A, std::size_t lda, const float* B, std::size_t ldb, float* C,
                   std::size_t ldc, std::size_t M, std::size_t N, std::size_t K, bool accumulate);
   void (*gemm_nn_bf16)(const float* A, std::size_t lda, const bf16* B, std::size_t ldb, float* C,
-                       std::size_t ldc, std::size_t M, std::size_t N, std::size_t K, bool accumulate);
+                       std::size_t ldc, std::size_t M, std::size_t N, std::size_t K,
+                       bool accumulate);
   void (*gemm_tn)(const float* A, std::size_t lda, const float* B, std::size_t ldb, float* C,
                   std::size_t ldc, std::size_t M, std::size_t N, std::size_t K, bool accumulate);
 
   // ---- Rows of n elements -----------------------------------------------------------------------
   // In and out may be the same row.
-  void (*to_bf16)(const float* x, std::size_t n, bf16* y);       // nearest even
+  void (*to_bf16)(const float* x, std::size_t n, bf16* y);  // nearest even
   void (*from_bf16)(const bf16* x, std::size_t n, float* y);
-  void (*add)(const float* a, const float* b, std::size_t n, float* y);     // a + b
-  void (*axpy)(float a, const float* x, std::size_t n, float* y);           // y += a x
-  void (*scale)(float a, const float* x, std::size_t n, float* y);          // a x
-  void (*mul)(const float* a, const float* b, std::size_t n, float* y);     // a * b, elementwise
-  void (*exp)(const float* x, std::size_t n, float* y);                     // underflows to 0
+  void (*add)(const float* a, const float* b, std::size_t n, float* y);  // a + b
+  void (*axpy)(float a, const float* x, std::size_t n, float* y);        // y += a x
+  void (*scale)(float a, const float* x, std::size_t n, float* y);       // a x
+  void (*mul)(const float* a, const float* b, std::size_t n, float* y);  // a * b, elementwise
+  void (*exp)(const float* x, std::size_t n, float* y);                  // underflows to 0
   void (*sigmoid)(const float* x, std::size_t n, float* y);
   float (*dot)(const float* a, const float* b, std::size_t n);
   float (*sum_squares)(const float* x, std::size_t n);
-  float (*max)(const float* x, std::size_t n);                              // n >= 1
+  float (*max)(const float* x, std::size_t n);  // n >= 1
   // y = exp(x - shift); the sum of y. The shift is at least the largest x.
   float (*exp_sum)(const float* x, float shift, std::size_t n, float* y);
 
   // x * (mean(x^2) + eps)^-1/2 * w
   void (*rms_norm)(const float* x, const float* w, float eps, std::size_t n, float* y);
   // the same, times sigmoid(gate)
-  void (*rms_norm_gated)(const float* x, const float* w, const float* gate, float eps, std::size_t n,
-                         float* y);
+  void (*rms_norm_gated)(const float* x, const float* w, const float* gate, float eps,
+                         std::size_t n, float* y);
   // x * (sum(x^2) + eps)^-1/2
   void (*l2_norm)(const float* x, float eps, std::size_t n, float* y);
-  void (*mul_sigmoid)(const float* x, const float* gate, std::size_t n, float* y);  // x sigmoid(gate)
+  void (*mul_sigmoid)(const float* x, const float* gate, std::size_t n,
+                      float* y);  // x sigmoid(gate)
   // beta tanh(gate/beta) sigmoid(gate) * linear_beta tanh(up/linear_beta);
   // linear_beta <= 0: the up branch is not capped. Finite for every finite input.
   void (*situ)(const float* gate, const float* up, float beta, float linear_beta, std::size_t n,
                float* y);
   void (*swiglu)(const float* gate, const float* up, std::size_t n, float* y);  // silu(gate) * up
-  // y[c] = silu(sum_j w[j*ldw + c] rows[j][c]), j < taps (at most 8), the last row being the current token.
+  // y[c] = silu(sum_j w[j*ldw + c] rows[j][c]), j < taps (at most 8), the last row being the
+  // current token.
   void (*conv_silu)(const float* const* rows, const float* w, std::size_t ldw, std::size_t taps,
                     std::size_t n, float* y);
   // g = lower_bound * sigmoid(a * (raw + dt_bias))
-  void (*kda_gate)(const float* raw, const float* dt_bias, float a, float lower_bound, std::size_t n,
-                   float* g);
+  void (*kda_gate)(const float* raw, const float* dt_bias, float a, float lower_bound,
+                   std::size_t n, float* g);
   // g = -a * softplus(raw + dt_bias): Kimi-Linear's unbounded gate
-  void (*kda_gate_softplus)(const float* raw, const float* dt_bias, float a, std::size_t n, float* g);
+  void (*kda_gate_softplus)(const float* raw, const float* dt_bias, float a, std::size_t n,
+                            float* g);
 
   // Depth mix: score of one source, sum_d w_d v_d / sqrt(mean(v^2) + eps).
   float (*mix_score)(const float* v, const float* w, float eps, std::size_t n);
   // y = sum_i p[i] sources[i]; y may be one of the sources.
-  void (*weighted_sum)(const float* const* sources, const float* p, std::size_t count, std::size_t n,
-                       float* y);
+  void (*weighted_sum)(const float* const* sources, const float* p, std::size_t count,
+                       std::size_t n, float* y);
 
   // One step of the KDA recurrence on one head. S [K, V] in place; q already scaled; g is the log
   // decay of each key channel; o [V].

@@ -1,0 +1,30 @@
+// BF16 products by VDPBF16PS: lane l of a vector of sums takes columns 32 s + 2 l and 32 s + 2 l
+// + 1. The instruction counts subnormal numbers as zero and rounds to nearest even.
+#pragma once
+
+#include "triax/kernels/isa/simd_avx512.h"
+
+namespace triax {
+namespace {
+
+struct PairKind {
+  using X = bf16;
+  using W = bf16;
+  using V = __m512bh;
+  static constexpr std::size_t kStep = 32;
+  TRIAX_INLINE static V load_x(const X* p) { return __builtin_bit_cast(V, _mm512_loadu_si512(p)); }
+  TRIAX_INLINE static V load_x_n(const X* p, std::size_t n) {
+    return __builtin_bit_cast(V, _mm512_maskz_loadu_epi16((1u << n) - 1u, p));
+  }
+  TRIAX_INLINE static V load_w(const W* p) { return load_x(p); }
+  TRIAX_INLINE static V load_w_n(const W* p, std::size_t n) { return load_x_n(p, n); }
+  TRIAX_INLINE static V none() { return __builtin_bit_cast(V, _mm512_setzero_si512()); }
+  TRIAX_INLINE static F mul_acc(F acc, V x, V w) { return _mm512_dpbf16_ps(acc, x, w); }
+};
+
+TRIAX_INLINE void decode_group(const std::uint8_t* packed, std::uint8_t e, __m512bh (&out)[1]) {
+  out[0] = __builtin_bit_cast(__m512bh, decode_pairs(packed, e));
+}
+
+}  // namespace
+}  // namespace triax
