@@ -9,7 +9,7 @@
 
 #include "triax/checkpoint/checkpoint.h"
 #include "triax/core/rng.h"
-#include "triax/experts/expert_store.h"
+#include "triax/experts/mapped_experts.h"
 #include "triax/kernels/kernels.h"
 #include "triax/model/forward.h"
 
