@@ -121,9 +121,8 @@ Counts count_expected(const K3Config& config) {
   fail(
       "{}: tensor {} is not in the checkpoint{}; the configuration asks for it: download the "
       "missing shards or use the config.json that belongs to these weights",
-      checkpoint.shards().empty() ? std::string()
-                                  : checkpoint.shards()[0].path.parent_path().string(),
-      first, missing > 1 ? fmt::format(" (and {} more)", missing - 1) : std::string());
+      checkpoint.folder().string(), first,
+      missing > 1 ? fmt::format(" (and {} more)", missing - 1) : std::string());
 }
 
 }  // namespace
