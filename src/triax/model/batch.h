@@ -30,7 +30,7 @@ struct Batch {
   bool single() const { return states.size() == 1; }
 
   std::vector<std::int32_t> ids;        // [T]
-  std::vector<ops::Segment> segments;   // one an entry
+  std::vector<Segment> segments;   // one an entry
   std::vector<SequenceState*> states;   // one an entry, all different
   std::vector<std::size_t> logit_rows;  // rows of the batch that get logits, ascending
 };

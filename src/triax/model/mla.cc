@@ -50,7 +50,7 @@ void append_latent(Context& ctx, const Layer& layer, Mat<const float> x) {
   const Mat<float> latent(kv.data, {T, R}, width);
   ops::rms_norm(ctx, latent, w.kv_a_layernorm, K3Config::kLoraNormEps, latent);
   for (std::size_t s = 0; s < layer.batch.states.size(); ++s) {
-    const ops::Segment segment = layer.batch.segments[s];
+    const Segment segment = layer.batch.segments[s];
     SequenceState& state = *layer.batch.states[s];
     LatentCache& cache = state.latent(layer.index);
     for (std::size_t r = 0; r < segment.rows; ++r) {
@@ -100,7 +100,7 @@ void mla_attention(Context& ctx, const Layer& layer, Mat<const float> x, Mat<flo
   const Mat<float> q = query(ctx, layer, x);
   append_latent(ctx, layer, x);
 
-  std::vector<ops::LatentView> caches;
+  std::vector<LatentView> caches;
   for (std::size_t s = 0; s < layer.batch.states.size(); ++s) {
     const SequenceState& state = *layer.batch.states[s];
     const LatentCache& cache = state.latent(layer.index);
