@@ -37,16 +37,9 @@ std::string available_names() {
   return names;
 }
 
-Isa isa_from_name(std::string_view name) {
-  for (Isa isa : kAll) {
-    if (name == isa_name(isa)) return isa;
-  }
-  fail("TRIAX_ISA={}: no such instruction set; this machine runs {}", name, available_names());
-}
-
 const KernelTable* first_choice() {
   const char* name = std::getenv("TRIAX_ISA");
-  if (name != nullptr && *name != '\0') return &kernel_table(isa_from_name(name));
+  if (name != nullptr && *name != '\0') return &kernel_table(std::string_view(name));
   Isa best = Isa::scalar;
   for (Isa isa : kAll) {
     if (isa_available(isa)) best = isa;
@@ -79,12 +72,21 @@ bool isa_available(Isa isa) {
 
 const KernelTable& kernel_table(Isa isa) {
   if (!isa_available(isa)) {
-    fail(
-        "instruction set {} is not available on this processor; this machine runs {} (see "
-        "TRIAX_ISA)",
-        isa_name(isa), available_names());
+    fail("TRIAX_ISA={}: not available on this processor; this machine runs {}", isa_name(isa),
+         available_names());
+    this machine runs{}(see
+                        "
+                        "TRIAX_ISA)",
+                        isa_name(isa), available_names());
   }
   return *table_of(isa);
+}
+
+const KernelTable& kernel_table(std::string_view name) {
+  for (Isa isa : kAll) {
+    if (name == isa_name(isa)) return kernel_table(isa);
+  }
+  fail("TRIAX_ISA={}: no such instruction set; this machine runs {}", name, available_names());
 }
 
 const KernelTable& kernels() {

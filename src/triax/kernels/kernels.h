@@ -20,8 +20,7 @@ namespace triax {
 enum class Isa : std::uint8_t { scalar, avx2, avx512, avx512bf16 };
 inline constexpr int kIsaCount = 4;
 
-// Rows of an MXFP4 matrix that a product decodes at a time; its scratch holds so many rows of K
-// float32 (or BF16) values.
+// An MXFP4 product's scratch holds so many rows of K float32 values (twice as many rows of BF16).
 inline constexpr std::size_t kMxfp4RowTile = 16;
 
 struct KernelTable {
@@ -126,6 +125,8 @@ const KernelTable& kernels();
 // Can this processor run it?
 bool isa_available(Isa isa);
 const KernelTable& kernel_table(Isa isa);
+// By name, as TRIAX_ISA gives it; Error with the list of what runs here otherwise.
+const KernelTable& kernel_table(std::string_view name);
 // For tests and selftest: switches the table in use. Not while a step runs.
 void use_isa(Isa isa);
 std::string_view isa_name(Isa isa);

@@ -1,4 +1,7 @@
 // Rows of n elements, one output for one place: each is the same arithmetic wherever it lies.
+#pragma once
+
+#include "triax/kernels/isa/math.inl"
 
 namespace triax {
 namespace {

@@ -1,4 +1,5 @@
 // A B and A^T B: each output is one chain of sums over k ascending, so tiles change nothing.
+#pragma once
 
 namespace triax {
 namespace {

@@ -1,4 +1,7 @@
 // One step of the KDA recurrence on one head. Spec: S [K, V] float32; sums over K ascending.
+#pragma once
+
+#include "triax/kernels/isa/elementwise.inl"
 
 namespace triax {
 namespace {

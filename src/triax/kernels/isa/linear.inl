@@ -7,6 +7,7 @@
 // A call takes `rows` rows of x at a time, widened once into a panel on the stack [k / step][row],
 // and runs through the weights in tiles of MR x NR outputs whose sums stay in registers. Where K is
 // too long for the panel, it goes through K in blocks and keeps the partial sums between them.
+#pragma once
 
 namespace triax {
 namespace {

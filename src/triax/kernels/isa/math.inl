@@ -1,5 +1,6 @@
 // Exponential, logistic function, hyperbolic tangent and softplus on vectors. Written against
 // simd_*.h. The polynomials are least-maximum fits made for these intervals.
+#pragma once
 
 namespace triax {
 namespace {

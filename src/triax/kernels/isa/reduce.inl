@@ -1,5 +1,9 @@
 // Rows that end in one number: dot products, norms, maxima. Four vectors of partial sums, combined
 // in an order that the length alone fixes.
+#pragma once
+
+#include "triax/kernels/isa/elementwise.inl"
+#include "triax/kernels/isa/math.inl"
 
 namespace triax {
 namespace {
