@@ -74,10 +74,6 @@ const KernelTable& kernel_table(Isa isa) {
   if (!isa_available(isa)) {
     fail("TRIAX_ISA={}: not available on this processor; this machine runs {}", isa_name(isa),
          available_names());
-    this machine runs{}(see
-                        "
-                        "TRIAX_ISA)",
-                        isa_name(isa), available_names());
   }
   return *table_of(isa);
 }
