@@ -1,6 +1,9 @@
 # Sourced by ./triax, ./test and .ci/run: packages, configuration, builds. Needs $root.
 # Everything it says goes to stderr; stdout belongs to the program that runs afterwards.
 
+# Two clones of the same sources share what the compiler cache holds.
+export CCACHE_BASEDIR=$root
+
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
