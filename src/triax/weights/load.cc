@@ -39,6 +39,13 @@ MatrixView bind_matrix(const TensorEntry& entry, std::span<const std::byte> byte
   return {data, entry.dtype, entry.shape[0], entry.shape[1]};
 }
 
+// A vector to be widened.
+struct Binding {
+  std::vector<float>* member;
+  std::span<const std::byte> bytes;
+  DType dtype;
+};
+
 void derive_mix(DepthMixWeights& mix) {
   mix.w.resize(mix.norm.size());
   for (std::size_t i = 0; i < mix.w.size(); ++i) mix.w[i] = mix.norm[i] * mix.proj[i];
@@ -70,6 +77,7 @@ K3Weights K3Weights::load(const K3Config& config, std::shared_ptr<const Checkpoi
   check_tensors(config, *checkpoint);
   K3Weights out;
   out.layers.resize(config.num_hidden_layers);
+  std::vector<Binding> vectors;
   for_each_tensor(config, {true, false}, [&](const TensorId& id) {
     const Slot& slot = id.row->slot;
     if (slot.matrix == nullptr && slot.vector == nullptr) return;
@@ -78,10 +86,14 @@ K3Weights K3Weights::load(const K3Config& config, std::shared_ptr<const Checkpoi
     const std::span<const std::byte> bytes = checkpoint->data(*entry);
     if (slot.matrix != nullptr) {
       slot.matrix(out, id.layer) = bind_matrix(*entry, bytes, out);
-    } else {
-      slot.vector(out, id.layer) = widen(bytes, entry->dtype);
+      return;
     }
+    // Ask for all vectors before the first is read: exactly their pages, many at a time, instead of
+    // a fault with the disk's whole read-ahead around each.
+    advise(bytes, Access::will_need);
+    vectors.push_back({&slot.vector(out, id.layer), bytes, entry->dtype});
   });
+  for (const Binding& v : vectors) *v.member = widen(v.bytes, v.dtype);
   for (std::size_t l = 0; l < out.layers.size(); ++l) {
     LayerWeights& layer = out.layers[l];
     layer.kind = config.kind(l);

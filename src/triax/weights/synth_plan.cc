@@ -69,35 +69,59 @@ class Planner {
   SynthPlan& plan_;
 };
 
-// Table order, cut by size. An expert's packed weights and their scales stay in one shard.
-void plan_by_size(const SynthOptions& options, SynthPlan& plan) {
-  const std::size_t limit = checked_mul(options.shard_mib, std::size_t{1} << 20);
-  std::uint64_t total = 0;
-  if (options.shards > 0) {
-    for_each_tensor(plan.config, {true, false},
-                    [&](const TensorId& id) { total += to_write(plan.config, id).bytes(); });
+// When a new shard begins: by size, or so that there are just as many as asked for.
+class Cutter {
+ public:
+  Cutter(const SynthOptions& options, const K3Config& config)
+      : shards_(options.shards), limit_(checked_mul(options.shard_mib, std::size_t{1} << 20)) {
+    if (shards_ == 0) return;
+    for_each_tensor(config, {true, false}, [&](const TensorId& id) {
+      total_ = checked_add(total_, to_write(config, id).bytes());
+      units_ += starts_unit(id) ? 1 : 0;
+    });
+    if (units_ < shards_) {
+      fail("{} shards cannot be made of {} tensors; ask for fewer", shards_, units_);
+    }
   }
+
+  bool cut_before(const TensorId& id, std::size_t bytes) {
+    bool cut = false;
+    if (starts_unit(id)) {
+      if (shards_ == 0) {
+        cut = size_ > 0 && checked_add(size_, bytes) > limit_;
+      } else if (size_ > 0 && made_ < shards_) {
+        // the share is full, or what is left is just enough for one unit a shard
+        cut = done_ >= total_ / shards_ * made_ || units_ <= shards_ - made_;
+      }
+      --units_;
+    }
+    if (cut) {
+      ++made_;
+      size_ = 0;
+    }
+    size_ += bytes;
+    done_ += bytes;
+    return cut;
+  }
+
+ private:
+  // An expert's packed weights and their scales stay in one shard.
+  static bool starts_unit(const TensorId& id) { return id.row->role != Role::expert_scale; }
+
+  std::size_t shards_, limit_;
+  std::size_t total_ = 0, units_ = 0;  // units: those not yet placed
+  std::size_t made_ = 1, size_ = 0, done_ = 0;
+};
+
+void plan_by_size(const SynthOptions& options, SynthPlan& plan) {
+  Cutter cutter(options, plan.config);
   Planner planner(plan);
   planner.open_shard();
-  std::size_t size = 0;
   for_each_tensor(plan.config, {true, false}, [&](const TensorId& id) {
     TensorToWrite tensor = to_write(plan.config, id);
-    const std::size_t bytes = tensor.bytes();
-    const bool full = options.shards == 0
-                          ? checked_add(size, bytes) > limit
-                          : plan.shards.size() < options.shards &&
-                                plan.bytes >= plan.shards.size() * (total / options.shards);
-    if (size > 0 && full && id.row->role != Role::expert_scale) {
-      planner.open_shard();
-      size = 0;
-    }
+    if (cutter.cut_before(id, tensor.bytes())) planner.open_shard();
     planner.add(id, std::move(tensor));
-    size += bytes;
   });
-  if (options.shards > 0 && plan.shards.size() != options.shards) {
-    fail("{} shards cannot be made of these tensors, only {}; ask for fewer", options.shards,
-         plan.shards.size());
-  }
   planner.finish();
 }
 
