@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "support/compare.h"
-#include "triax/kernels/kernels.h"
 #include "support/test_model.h"
+#include "triax/kernels/kernels.h"
 
 namespace triax {
 namespace {
@@ -208,11 +208,11 @@ INSTANTIATE_TEST_SUITE_P(Text, Invariance,
                          testing::Combine(testing::Values("a", "b", "c"),
                                           testing::Values(Precision::f32, Precision::bf16),
                                           testing::ValuesIn(test::available_isas())),
-                         [](const auto& info) {
+                         [](const auto& p) {
                            return fmt::format(
-                               "tiny_{}_{}_{}", std::get<0>(info.param),
-                               std::get<1>(info.param) == Precision::f32 ? "f32" : "bf16",
-                               isa_name(std::get<2>(info.param)));
+                               "tiny_{}_{}_{}", std::get<0>(p.param),
+                               std::get<1>(p.param) == Precision::f32 ? "f32" : "bf16",
+                               isa_name(std::get<2>(p.param)));
                          });
 
 }  // namespace
