@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Rules of the tree that need no compiler. One argument names the rule: sizes, paths, links, leftovers,
-packages. Looks at files that git tracks or would track."""
+packages."""
+import os
 import pathlib
 import re
-import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -15,13 +15,17 @@ GENERATED = re.compile(r"\b[Gg]enerated by\b")
 
 
 def files():
-    listing = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        check=True, capture_output=True).stdout
-    for name in sorted(set(listing.decode().split("\0"))):
-        path = ROOT / name
-        if name and path.is_file():
-            yield name, path
+    """Name and path of every file that belongs to the tree (.gitignore's folders do not)."""
+    for folder, folders, names in os.walk(ROOT):
+        relative = pathlib.Path(folder).relative_to(ROOT)
+        outside = {".git", ".cache", "node_modules"} | ({"build"} if relative.parts == () else set())
+        folders[:] = sorted(f for f in folders if f not in outside)
+        if relative.parts[:1] == ("models",):
+            names = [n for n in names if n == "README.md"]
+        for name in sorted(names):
+            path = pathlib.Path(folder) / name
+            if path.is_file() and path.suffix != ".o" and name != ".git":
+                yield str(path.relative_to(ROOT)), path
 
 
 def text_of(path):
