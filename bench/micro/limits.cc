@@ -1,0 +1,45 @@
+// Register-only multiply-add loops and a plain read, one for each instruction set.
+#include "limits.h"
+
+#include <immintrin.h>
+
+namespace triax::bench {
+
+// The empty asm keeps each sum alive and in a register, and the loop from being folded.
+#define SPIN(NAME, TARGET, TYPE, SUMS, OPS, STEP)                   \
+  __attribute__((target(TARGET))) double NAME(std::size_t rounds) { \
+    TYPE acc[SUMS] = {};                                            \
+    for (std::size_t r = 0; r < rounds; ++r) {                      \
+      _Pragma("GCC unroll 16") for (int i = 0; i < SUMS; ++i) {     \
+        STEP;                                                       \
+        asm volatile("" : "+x"(acc[i]));                            \
+      }                                                             \
+    }                                                               \
+    return static_cast<double>(rounds) * SUMS * OPS;                \
+  }
+
+SPIN(spin_sse, "sse2", __m128, 8, 8,
+     acc[i] = _mm_add_ps(acc[i], _mm_mul_ps(acc[i], _mm_set1_ps(0.5f))))
+SPIN(spin_avx2, "avx2,fma", __m256, 12, 16,
+     acc[i] = _mm256_fmadd_ps(acc[i], _mm256_set1_ps(0.5f), _mm256_set1_ps(1.0f)))
+SPIN(spin_avx512, "avx512f", __m512, 16, 32,
+     acc[i] = _mm512_fmadd_ps(acc[i], _mm512_set1_ps(0.5f), _mm512_set1_ps(1.0f)))
+SPIN(spin_avx512bf16, "avx512f,avx512bw,avx512bf16", __m512, 16, 64,
+     acc[i] = _mm512_dpbf16_ps(acc[i], __m512bh{}, __m512bh{}))
+#undef SPIN
+
+__attribute__((target("avx2"))) unsigned read_all(const void* p, std::size_t n) {
+  const char* bytes = static_cast<const char*>(p);
+  __m256i a[8] = {};
+  for (std::size_t i = 0; i + 256 <= n; i += 256) {
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j) {
+      a[j] = _mm256_xor_si256(
+          a[j], _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + i + 32 * j)));
+    }
+  }
+  for (int j = 1; j < 8; ++j) a[0] = _mm256_xor_si256(a[0], a[j]);
+  return static_cast<unsigned>(_mm256_extract_epi32(a[0], 0));
+}
+
+}  // namespace triax::bench
