@@ -65,10 +65,11 @@ class ShortConvSplit : public testing::TestWithParam<std::tuple<std::size_t, std
 };
 
 TEST_P(ShortConvSplit, AnySplitOfAnySequenceGivesTheSameBits) {
-  const auto [C, taps, type] = GetParam();
+  const std::size_t C = std::get<0>(GetParam()), taps = std::get<1>(GetParam());
+  const DType type = std::get<2>(GetParam());
   const std::size_t T = 23, sequences = 3;
   const auto w = normal(1, taps * C);
-  for_each_isa([&, C = C, taps = taps, type = type] {
+  for_each_isa([&] {
     Runner run(3);
     std::vector<std::vector<float>> x(sequences), y(sequences), tails(sequences);
     std::vector<std::vector<bf16>> half(sequences);

@@ -13,8 +13,9 @@ Route route(Vec<const double> logits, Vec<const double> bias, std::size_t top_k,
   std::iota(out.ids.begin(), out.ids.end(), 0);
   const auto score = [&](std::int32_t e) { return sigmoid(logits[static_cast<std::size_t>(e)]); };
   const auto key = [&](std::int32_t e) { return score(e) + bias[static_cast<std::size_t>(e)]; };
-  std::stable_sort(out.ids.begin(), out.ids.end(),
-                   [&](std::int32_t a, std::int32_t b) { return key(a) > key(b); });
+  std::sort(out.ids.begin(), out.ids.end(), [&](std::int32_t a, std::int32_t b) {
+    return key(a) > key(b) || (key(a) == key(b) && a < b);
+  });
   out.ids.resize(top_k);
   std::sort(out.ids.begin(), out.ids.end());
   double sum = 1e-20;
