@@ -51,6 +51,7 @@ struct Dense {
   TRIAX_INLINE void run(const V* panel, std::size_t n, std::size_t k0, std::size_t k1,
                         F (&acc)[MR * NR]) const {
     const typename Kind::W* row[NR];
+#pragma GCC unroll 16
     for (int j = 0; j < NR; ++j) row[j] = p + (n + j) * ld;
     std::size_t k = k0;
     for (; k + Kind::kStep <= k1; k += Kind::kStep, panel += MR) {
@@ -59,7 +60,8 @@ struct Dense {
       for (int j = 0; j < NR; ++j) w[j] = Kind::load_w(row[j] + k);
 #pragma GCC unroll 16
       for (int m = 0; m < MR; ++m) {
-        const V x = panel[m];
+        V x = panel[m];
+        TRIAX_KEEP(x);
 #pragma GCC unroll 16
         for (int j = 0; j < NR; ++j) acc[m * NR + j] = Kind::mul_acc(acc[m * NR + j], x, w[j]);
       }
@@ -146,14 +148,17 @@ void columns(const typename Weights::V* panel, const Weights& w, std::size_t n, 
     F acc[MR * NR];
     F* saved = part == nullptr ? nullptr : part + (n - n_base) * MR;
     if (k0 == 0) {
+#pragma GCC unroll 32
       for (int i = 0; i < MR * NR; ++i) acc[i] = zero();
     } else {
+#pragma GCC unroll 32
       for (int i = 0; i < MR * NR; ++i) acc[i] = saved[i];
     }
     w.template run<MR, NR>(panel, n, k0, k1, acc);
     if (k1 == K) {
       write_sums<MR, NR>(acc, out, n);
     } else {
+#pragma GCC unroll 32
       for (int i = 0; i < MR * NR; ++i) saved[i] = acc[i];
     }
   }

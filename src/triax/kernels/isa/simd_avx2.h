@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kWidth = 8;
 constexpr int kMaxRows = 6;
 constexpr int kAccumulators = 12;
-constexpr std::size_t kPanelVectors = 768;  // 24 KiB: beside the weights in a first cache of 32
+constexpr std::size_t kPanelVectors = 768;  // 24 KiB: beside the weights in the first cache
 constexpr int kGemmRows = 4, kGemmVectors = 2;
 
 using F = __m256;

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kWidth = 16;
 constexpr int kMaxRows = 12;
 constexpr int kAccumulators = 24;
-constexpr std::size_t kPanelVectors = 512;  // 32 KiB: beside the weights in a first cache of 48
+constexpr std::size_t kPanelVectors = 384;  // 24 KiB: beside the weights in the first cache
 constexpr int kGemmRows = 4, kGemmVectors = 4;
 
 using F = __m512;
