@@ -14,6 +14,9 @@ constexpr std::array<float, 8> kMagnitude{0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.
 // Midpoints between neighbours; a tie goes to the even code.
 constexpr std::array<float, 7> kMidpoint{0.25f, 0.75f, 1.25f, 1.75f, 2.5f, 3.5f, 5.0f};
 constexpr int kBias = 127;
+// 6 * 2^125 is the largest value that every code keeps within float32: with 2^126, code 6 (4.0) is
+// 2^128.
+constexpr int kLargestScale = 252;
 
 std::uint8_t nearest_code(float scaled) {
   const float a = std::fabs(scaled);
@@ -33,7 +36,7 @@ std::uint8_t even_rule_scale(float amax) {
   int exponent = 0;
   const float mantissa = std::frexp(amax, &exponent) * 2.0f;  // amax = mantissa * 2^(exponent-1)
   const int e = (exponent - 1) - 2 + (mantissa >= 1.75f ? 1 : 0) + kBias;
-  return static_cast<std::uint8_t>(std::clamp(e, 0, 254));
+  return static_cast<std::uint8_t>(std::clamp(e, 0, kLargestScale));
 }
 
 }  // namespace

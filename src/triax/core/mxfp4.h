@@ -26,8 +26,9 @@ float mxfp4_at(const Mxfp4View& m, std::size_t row, std::size_t col);
 void mxfp4_decode_row(const Mxfp4View& m, std::size_t row, std::span<float> out);
 
 // values [rows, cols] -> packed [rows, cols/2], scale [rows, cols/32]. The exponent follows the
-// "even" rule: floor(log2 amax) - 2, one more when the mantissa of amax is at least 1.75; codes
-// round to nearest, ties to the even code, and saturate at 6. An all-zero group gets scale 0
+// "even" rule: floor(log2 amax) - 2, one more when the mantissa of amax is at least 1.75, and
+// never above 125, so that every value stays finite. Codes round to nearest, ties to the even code,
+// and saturate at 6. An all-zero group gets scale 0
 // (2^-127) and codes 0. Decoding, then encoding, changes no byte except where no value tells the
 // scale (an all-zero group, or one whose values fit a smaller exponent): values never change.
 void mxfp4_encode(Mat<const float> values, std::uint8_t* packed, std::uint8_t* scale);
