@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by ./triax, ./test and .ci/run: packages, configuration, builds. Needs $root.
 # Everything it says goes to stderr; stdout belongs to the program that runs afterwards.
 
