@@ -1,0 +1,25 @@
+// Ctrl-C as a question that a loop asks.
+#pragma once
+
+#include <csignal>
+
+namespace triax::cli {
+
+// While it lives, the first Ctrl-C only makes interrupted() true; a second one ends the program.
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+ private:
+  struct sigaction before_{};
+};
+
+bool interrupted();
+// Thrown where Ctrl-C ends a command that leaves nothing behind.
+struct Interrupted {};
+inline constexpr int kInterruptedExit = 130;
+
+}  // namespace triax::cli

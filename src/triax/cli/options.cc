@@ -1,0 +1,335 @@
+// The command line. The only file that includes CLI11, which is slow to compile.
+#include "triax/cli/options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <memory>
+
+namespace triax::cli {
+namespace {
+
+constexpr std::string_view kOverview =
+    "triax {}: Kimi K3 on this machine's processor\n"
+    "\n"
+    "usage: triax COMMAND [options]        triax COMMAND --help\n"
+    "\n"
+    "  run         generate text after a prompt\n"
+    "  logits      logits of every position as a .npy file\n"
+    "  eval        loss, perplexity and bits per byte of a text\n"
+    "  tokenize    text to token ids\n"
+    "  detokenize  token ids to text\n"
+    "  inspect     configuration, parameters and bytes of a model\n"
+    "  synth       write a random checkpoint in the released layout\n"
+    "  selftest    does this build compute K3 right on this machine?\n"
+    "  doctor      processor, memory, disk and libraries of this machine\n"
+    "\n"
+    "Every command that uses a model takes -m FOLDER, and most take --json and --threads N.\n"
+    "A first try:  triax run \"The three axes of a transformer are\" -n 32";
+
+// A number between two limits, named in the message. NaN is outside.
+class Between : public CLI::Validator {
+ public:
+  Between(double low, double high, bool low_itself = true, bool high_itself = true) {
+    func_ = [=](std::string& text) -> std::string {
+      double value = 0;
+      const char* end = text.data() + text.size();
+      const auto [at, error] = std::from_chars(text.data(), end, value);
+      const bool inside = error == std::errc() && at == end &&
+                          (low_itself ? value >= low : value > low) &&
+                          (high_itself ? value <= high : value < high);
+      if (inside) return {};
+      return fmt::format("{} is not a number with {} {} x {} {}", in_quotes(text), low,
+                         low_itself ? "<=" : "<", high_itself ? "<=" : "<", high);
+    };
+  }
+};
+
+// A whole number in a range.
+class Whole : public CLI::Validator {
+ public:
+  Whole(std::uint64_t low, std::uint64_t high) {
+    func_ = [=](std::string& text) -> std::string {
+      std::uint64_t value = 0;
+      const char* end = text.data() + text.size();
+      const auto [at, error] = std::from_chars(text.data(), end, value);
+      if (error == std::errc() && at == end && value >= low && value <= high) return {};
+      return fmt::format("{} is not a whole number from {} to {}", in_quotes(text), low, high);
+    };
+  }
+};
+
+constexpr std::uint64_t kManyTokens = 1u << 30;
+constexpr auto kAnySeed = ~std::uint64_t{0};
+
+class Parser {
+ public:
+  Parser() {
+    app_.set_help_flag();
+    app_.add_flag("-h,--help", help_);
+    app_.add_flag("--version", version_);
+    add_run();
+    add_logits();
+    add_eval();
+    add_tokenize();
+    add_detokenize();
+    add_inspect();
+    add_synth();
+    add_selftest();
+    add_doctor();
+  }
+
+  Parsed parse(int argc, const char* const* argv) {
+    try {
+      if (argc > 1 && argv[1][0] != '-' && !known(argv[1])) {
+        return wrong(
+            fmt::format("there is no command {}; commands: {}", in_quotes(argv[1]), names()));
+      }
+      app_.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+      return {std::nullopt, 0, subcommand_help()};
+    } catch (const CLI::ParseError& e) {
+      return wrong(e.what());
+    }
+    if (version_) return {std::nullopt, 0, "triax " TRIAX_VERSION};
+    if (help_) return {std::nullopt, 0, overview()};
+    if (!take_) return {std::nullopt, 2, overview()};
+    return {take_(), 0, ""};
+  }
+
+ private:
+  static std::string overview() { return fmt::format(kOverview, TRIAX_VERSION); }
+
+  bool known(const char* name) const {
+    for (const CLI::App* sub : app_.get_subcommands(nullptr)) {
+      if (sub->get_name() == name) return true;
+    }
+    return false;
+  }
+
+  std::string names() const {
+    std::string out;
+    for (const CLI::App* sub : app_.get_subcommands(nullptr)) {
+      out += (out.empty() ? "" : ", ") + sub->get_name();
+    }
+    return out;
+  }
+
+  std::string subcommand_help() const {
+    std::string text = app_.get_subcommands().at(0)->help("triax");
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    return text;
+  }
+
+  Parsed wrong(std::string message) const {
+    std::replace(message.begin(), message.end(), '\n', ' ');
+    const auto chosen = app_.get_subcommands();
+    const std::string where = chosen.empty() ? "" : chosen[0]->get_name() + ": ";
+    const std::string help = chosen.empty() ? "" : chosen[0]->get_name() + " ";
+    return {std::nullopt, 2,
+            fmt::format("triax: {}{} (`triax {}--help` says how)", where, message, help)};
+  }
+
+  // A subcommand whose options fill one struct.
+  template <class C>
+  CLI::App* command(const char* name, const char* what, const char* example, C& options) {
+    CLI::App* sub = app_.add_subcommand(name, what);
+    sub->get_formatter()->column_width(28);
+    sub->set_help_flag("-h,--help", "this text");
+    sub->footer(std::string("Example:\n  ") + example);
+    sub->callback([this, &options] { take_ = [&options]() -> Command { return options; }; });
+    return sub;
+  }
+
+  static void add_model(CLI::App* sub, Common& c) {
+    sub->add_option("-m,--model", c.model, "model folder (default: a small random model)")
+        ->type_name("FOLDER");
+  }
+  static void add_threads(CLI::App* sub, Common& c) {
+    sub->add_option("--threads", c.threads, "threads (default: every core this process may use)")
+        ->check(Whole(1, 1024))
+        ->type_name("N");
+  }
+  static void add_json(CLI::App* sub, Common& c) {
+    sub->add_flag("--json", c.json, "one JSON object instead of text");
+  }
+  static void add_precision(CLI::App* sub, Precision& p) {
+    sub->add_option_function<std::string>(
+           "--precision",
+           [&p](const std::string& s) { p = s == "f32" ? Precision::f32 : Precision::bf16; },
+           "f32 or bf16 activations (default bf16)")
+        ->check(CLI::IsMember({"f32", "bf16"}))
+        ->type_name("MODE");
+  }
+  static void add_chunk(CLI::App* sub, const char* names, std::size_t& chunk) {
+    sub->add_option(names, chunk,
+                    "tokens in one pass (default 256); the sequence goes on from pass to pass")
+        ->check(Whole(1, 1u << 20))
+        ->type_name("N");
+  }
+
+  void add_run() {
+    RunCommand& c = run_;
+    CLI::App* sub =
+        command("run", "Generate text after a prompt; text on stdout, the rest on stderr.",
+                "triax run -m models/k3 \"Once upon a time\" -n 100 --temp 0.6", c);
+    sub->add_option("prompt", c.prompt, "the text to go on from; - reads standard input");
+    add_model(sub, c);
+    sub->add_option("-n,--max-tokens", c.max_tokens, "stop after so many tokens (default 256)")
+        ->check(Whole(1, kManyTokens))
+        ->type_name("N");
+    sub->add_option("--temp", c.temperature, "temperature (default 1); 0 takes the likeliest token")
+        ->check(Between(0, 100))
+        ->type_name("X");
+    sub->add_option("--top-p", c.top_p, "keep the likeliest tokens up to this sum (default 1: all)")
+        ->check(Between(0, 1, false))
+        ->type_name("P");
+    sub->add_option("--top-k", c.top_k, "keep the K likeliest tokens (default 0: all)")
+        ->check(Whole(0, kManyTokens))
+        ->type_name("K");
+    sub->add_option("--min-p", c.min_p, "drop tokens below P times the likeliest (default 0)")
+        ->check(Between(0, 1, true, false))
+        ->type_name("P");
+    sub->add_option_function<std::uint64_t>(
+           "--seed", [&c](const std::uint64_t& seed) { c.seed = seed; },
+           "same seed, same text (default: drawn, and told at the end)")
+        ->check(Whole(0, kAnySeed))
+        ->type_name("N");
+    sub->add_flag("--raw", c.raw, "feed the prompt as plain text, without a chat format");
+    sub->add_option("--ids", c.ids_file,
+                    "token ids instead of a prompt: JSON array or blanks between")
+        ->type_name("FILE");
+    add_precision(sub, c.precision);
+    sub->add_flag("--stats", c.stats, "times, memory and state in detail at the end");
+    add_threads(sub, c);
+    add_json(sub, c);
+  }
+
+  void add_logits() {
+    LogitsCommand& c = logits_;
+    CLI::App* sub = command("logits", "Logits of every position as float32 [T, vocab].",
+                            "triax logits -m models/k3 --ids ids.json --out logits.npy", c);
+    add_model(sub, c);
+    sub->add_option("--ids", c.ids_file, "JSON array, or ids separated by white space; - for stdin")
+        ->required()
+        ->type_name("FILE");
+    sub->add_option("--out", c.out, "the .npy file to write")->required()->type_name("FILE.npy");
+    sub->add_option("--dump", c.dump, "also every intermediate value, one .npy each by its name")
+        ->type_name("FOLDER");
+    add_precision(sub, c.precision);
+    add_chunk(sub, "--chunk", c.chunk);
+    add_threads(sub, c);
+    add_json(sub, c);
+  }
+
+  void add_eval() {
+    EvalCommand& c = eval_;
+    CLI::App* sub = command("eval", "Loss (nats a token), perplexity and bits per byte of a text.",
+                            "triax eval -m models/k3 book.txt --against precision=f32", c);
+    sub->add_option("file", c.file, "the text; - reads standard input")->required();
+    add_model(sub, c);
+    sub->add_flag("--ids", c.ids, "the file holds token ids, not text");
+    add_precision(sub, c.precision);
+    add_chunk(sub, "--context,--chunk", c.chunk);
+    sub->add_option("--against", c.against,
+                    "compute a second time with other settings and compare the distributions: "
+                    "precision=f32|bf16, isa=NAME, chunk=N, threads=N; several with commas")
+        ->type_name("SETTINGS");
+    add_threads(sub, c);
+    add_json(sub, c);
+  }
+
+  void add_tokenize() {
+    TokenizeCommand& c = tokenize_;
+    CLI::App* sub =
+        command("tokenize", "Token ids of a text.", "triax tokenize \"Hello, world\" --pieces", c);
+    sub->add_option("text", c.text, "the text; - reads standard input");
+    add_model(sub, c);
+    sub->add_option("--file", c.file, "a file instead of a text")->type_name("FILE");
+    sub->add_flag("--pieces", c.pieces, "one line a token: id and bytes");
+    sub->add_flag("--special", c.special, "names of special tokens in the text become their ids");
+    add_json(sub, c);
+  }
+
+  void add_detokenize() {
+    DetokenizeCommand& c = detokenize_;
+    CLI::App* sub =
+        command("detokenize", "Text of token ids.", "triax detokenize 19180 11 2695", c);
+    sub->add_option("ids", c.ids, "token ids; - reads standard input");
+    add_model(sub, c);
+    sub->add_option("--file,--ids", c.file, "JSON array, or ids separated by white space")
+        ->type_name("FILE");
+    add_json(sub, c);
+  }
+
+  void add_inspect() {
+    InspectCommand& c = inspect_;
+    CLI::App* sub = command("inspect", "Schedule, exact parameters and bytes by component.",
+                            "triax inspect models/k3/config.json --json", c);
+    sub->add_option("path", c.path,
+                    "model folder or config.json; or k3, tiny, small, bench for built-in ones");
+    add_model(sub, c);
+    add_json(sub, c);
+  }
+
+  void add_synth() {
+    SynthCommand& c = synth_;
+    CLI::App* sub = command("synth", "A random checkpoint in the released layout.",
+                            "triax synth --config tiny --out /tmp/tiny --seed 1", c);
+    sub->add_option("--config", c.config, "k3, tiny, small, bench, or a config.json")
+        ->required()
+        ->type_name("NAME|FILE");
+    sub->add_option("--out", c.out, "the folder to write; must be empty or new")
+        ->required()
+        ->type_name("FOLDER");
+    sub->add_option("--seed", c.seed, "same seed, same bytes (default 20260727)")
+        ->check(Whole(0, kAnySeed))
+        ->type_name("N");
+    sub->add_option("--shard-mib", c.shard_mib, "largest shard in MiB (default 512)")
+        ->check(Whole(1, 1u << 20))
+        ->type_name("N");
+    sub->add_option("--shards", c.shards, "so many shards of about equal size instead")
+        ->check(Whole(1, 99999))
+        ->type_name("N");
+    sub->add_flag("--sparse", c.sparse, "true headers, holes for data: takes no room on the disk");
+    sub->add_flag("--force", c.force, "write into a folder that is not empty");
+    add_threads(sub, c);
+    add_json(sub, c);
+  }
+
+  void add_selftest() {
+    CLI::App* sub = command("selftest", "Checks this build on this machine against golden values.",
+                            "triax selftest", selftest_);
+    add_threads(sub, selftest_);
+    add_json(sub, selftest_);
+  }
+
+  void add_doctor() {
+    CLI::App* sub = command("doctor", "What this machine is, as far as it matters here.",
+                            "triax doctor", doctor_);
+    add_model(sub, doctor_);
+    add_json(sub, doctor_);
+  }
+
+  CLI::App app_{"triax"};
+  bool help_ = false, version_ = false;
+  std::function<Command()> take_;
+  RunCommand run_;
+  LogitsCommand logits_;
+  EvalCommand eval_;
+  TokenizeCommand tokenize_;
+  DetokenizeCommand detokenize_;
+  InspectCommand inspect_;
+  SynthCommand synth_;
+  SelftestCommand selftest_;
+  DoctorCommand doctor_;
+};
+
+}  // namespace
+
+Parsed parse_options(int argc, const char* const* argv) {
+  return Parser().parse(argc, argv);
+}
+
+}  // namespace triax::cli

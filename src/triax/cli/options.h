@@ -1,0 +1,98 @@
+// What the command line says, as plain structs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "triax/core/context.h"
+#include "triax/core/error.h"
+
+namespace triax::cli {
+
+// Wrong use: exit code 2.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+template <class... Args>
+[[noreturn]] void wrong_use(fmt::format_string<Args...> format, Args&&... args) {
+  throw UsageError(fmt::format(format, std::forward<Args>(args)...));
+}
+
+struct Common {
+  std::string model;        // -m; empty: the default model
+  std::size_t threads = 0;  // 0: every core this process may use
+  bool json = false;
+};
+
+struct RunCommand : Common {
+  std::optional<std::string> prompt;  // "-": standard input
+  std::string ids_file;
+  std::size_t max_tokens = 256;
+  float temperature = 1.0f, top_p = 1.0f, min_p = 0.0f;
+  std::size_t top_k = 0;
+  std::optional<std::uint64_t> seed;  // none: drawn, and told in the summary
+  Precision precision = Precision::bf16;
+  bool raw = false;
+  bool stats = false;
+};
+
+struct LogitsCommand : Common {
+  std::string ids_file, out, dump;
+  Precision precision = Precision::bf16;
+  std::size_t chunk = 256;
+};
+
+struct EvalCommand : Common {
+  std::string file;
+  bool ids = false;  // the file holds ids
+  Precision precision = Precision::bf16;
+  std::size_t chunk = 256;
+  std::string against;  // "precision=f32,isa=scalar,chunk=1,threads=1"
+};
+
+struct TokenizeCommand : Common {
+  std::optional<std::string> text;
+  std::string file;
+  bool pieces = false;
+  bool special = false;
+};
+
+struct DetokenizeCommand : Common {
+  std::vector<std::string> ids;
+  std::string file;
+};
+
+struct InspectCommand : Common {
+  std::string path;
+};
+
+struct SynthCommand : Common {
+  std::string config, out;
+  std::uint64_t seed = 20260727;
+  std::size_t shard_mib = 512;
+  std::size_t shards = 0;
+  bool sparse = false;
+  bool force = false;
+};
+
+struct SelftestCommand : Common {};
+struct DoctorCommand : Common {};
+
+using Command =
+    std::variant<RunCommand, LogitsCommand, EvalCommand, TokenizeCommand, DetokenizeCommand,
+                 InspectCommand, SynthCommand, SelftestCommand, DoctorCommand>;
+
+// Either a command, or a text to print (help, version: exit code 0; wrong use: 2).
+struct Parsed {
+  std::optional<Command> command;
+  int exit_code = 0;
+  std::string text;
+};
+Parsed parse_options(int argc, const char* const* argv);
+
+}  // namespace triax::cli

@@ -1,0 +1,229 @@
+// `triax run`: text after a prompt, as it comes.
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "triax/cli/commands.h"
+#include "triax/cli/format.h"
+#include "triax/cli/ids_file.h"
+#include "triax/cli/interrupt.h"
+#include "triax/cli/load_model.h"
+#include "triax/cli/memory.h"
+#include "triax/cli/progress.h"
+#include "triax/engine/generate.h"
+#include "triax/kernels/kernels.h"
+
+namespace triax::cli {
+namespace {
+
+// Ids as text where there is a tokenizer, as numbers where there is none.
+class TextOut {
+ public:
+  TextOut(const Tokenizer* tokenizer, bool stream) : stream_(stream) {
+    if (tokenizer != nullptr) decoder_.emplace(*tokenizer);
+  }
+  void push(std::int32_t id, Progress& progress) {
+    if (decoder_) {
+      write(decoder_->push(id), &progress);
+    } else {
+      write((text_.empty() ? "" : " ") + std::to_string(id), &progress);
+    }
+  }
+  void finish() {
+    if (decoder_) write(decoder_->finish(), nullptr);
+    if (stream_ && !text_.empty() && text_.back() != '\n') std::fputc('\n', stdout);
+    std::fflush(stdout);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  void write(const std::string& piece, Progress* progress) {
+    text_ += piece;
+    if (!stream_ || piece.empty()) return;
+    if (progress != nullptr) progress->text_follows();
+    std::fwrite(piece.data(), 1, piece.size(), stdout);
+    std::fflush(stdout);
+    if (std::ferror(stdout) != 0) fail("cannot write to standard output");
+  }
+
+  std::optional<StreamDecoder> decoder_;
+  bool stream_;
+  std::string text_;
+};
+
+void check_use(const RunCommand& c) {
+  const bool ids = !c.ids_file.empty();
+  if (!c.prompt && !ids) {
+    wrong_use("run: give a prompt, - to read standard input, or --ids FILE");
+  }
+  if (c.prompt && ids) wrong_use("run: a prompt and --ids do not go together; give one of them");
+}
+
+std::vector<std::int32_t> prompt_ids(const RunCommand& c, const LoadedModel& m) {
+  std::vector<std::int32_t> ids;
+  std::string where = "the prompt";
+  if (!c.ids_file.empty()) {
+    where = input_name(c.ids_file);
+    ids = read_ids(c.ids_file);
+  } else {
+    const std::string text = *c.prompt == "-" ? read_input("-") : *c.prompt;
+    ids = m.required_tokenizer("give ids with --ids FILE").encode(text);
+  }
+  if (ids.empty()) wrong_use("run: {} is empty; there is nothing to go on from", where);
+  check_ids(ids, m.config.vocab_size, where);
+  return ids;
+}
+
+std::uint64_t drawn_seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32 | device()) >> 1;  // positive in any reader's integer
+}
+
+double per_second(std::size_t n, double seconds) {
+  return seconds > 0 ? static_cast<double>(n) / seconds : 0;
+}
+
+const char* finish_name(Finish finish) {
+  switch (finish) {
+    case Finish::stop:
+      return "stop";
+    case Finish::length:
+      return "length";
+    case Finish::cancelled:
+      break;
+  }
+  return "interrupted";
+}
+
+struct Outcome {
+  const RunCommand& command;
+  const Session& session;
+  const SequenceState& state;
+  const GenerateResult& result;
+  const TextOut& text;
+  std::uint64_t seed;
+};
+
+void print_json(const Outcome& o) {
+  const GenerateResult& r = o.result;
+  const MemoryUse memory = memory_use();
+  nlohmann::ordered_json out;
+  out["model"] = o.session.loaded->folder.string();
+  if (o.session.loaded->tokenizer) out["text"] = o.text.text();
+  out["ids"] = r.ids;
+  out["finish"] = finish_name(r.finish);
+  out["seed"] = o.seed;
+  out["prompt_tokens"] = r.prompt_tokens;
+  out["generated_tokens"] = r.ids.size();
+  out["load_seconds"] = o.session.load_seconds;
+  out["prompt_seconds"] = r.prompt_seconds;
+  out["prompt_tokens_per_second"] = per_second(r.prompt_tokens, r.prompt_seconds);
+  out["decode_seconds"] = r.decode_seconds;
+  out["decode_tokens_per_second"] = per_second(r.decode_steps, r.decode_seconds);
+  out["precision"] = o.command.precision == Precision::f32 ? "f32" : "bf16";
+  out["isa"] = kernels().name;
+  out["threads"] = o.session.threads;
+  out["memory"] = {{"peak_bytes", memory.peak},
+                   {"own_bytes", memory.own},
+                   {"mapped_bytes", memory.mapped},
+                   {"state_bytes", o.state.bytes()},
+                   {"scratch_bytes", o.session.arena.peak_bytes()}};
+  fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void print_summary(const Outcome& o) {
+  const GenerateResult& r = o.result;
+  const char* why = r.finish == Finish::stop     ? "at an end token"
+                    : r.finish == Finish::length ? "at the limit of -n"
+                                                 : "interrupted";
+  fmt::print(
+      stderr,
+      "\n{} prompt tokens ({} tokens/s), {} generated ({} tokens/s), {}; memory {}; seed {}\n",
+      grouped(r.prompt_tokens), human_rate(per_second(r.prompt_tokens, r.prompt_seconds)),
+      grouped(r.ids.size()), human_rate(per_second(r.decode_steps, r.decode_seconds)), why,
+      human_bytes(memory_use().peak), o.seed);
+}
+
+void print_stats(const Outcome& o) {
+  const GenerateResult& r = o.result;
+  const MemoryUse memory = memory_use();
+  const StateSize size = state_size(o.session.config(), o.command.precision);
+  fmt::print(stderr, "  opening        {}\n", human_seconds(o.session.load_seconds));
+  fmt::print(stderr, "  prompt         {} for {} tokens\n", human_seconds(r.prompt_seconds),
+             grouped(r.prompt_tokens));
+  fmt::print(stderr, "  decoding       {} for {} passes\n", human_seconds(r.decode_seconds),
+             grouped(r.decode_steps));
+  fmt::print(stderr, "  computed with  {}, {}, {} threads\n",
+             o.command.precision == Precision::f32 ? "f32" : "bf16", kernels().name,
+             o.session.threads);
+  fmt::print(stderr, "  weights        {} mapped; {} of files in memory\n",
+             human_bytes(o.session.loaded->checkpoint->total_bytes()), human_bytes(memory.mapped));
+  fmt::print(stderr, "  state          {}: KDA {}, convolutions {}, latent {} a token\n",
+             human_bytes(o.state.bytes()), human_bytes(size.kda_matrices),
+             human_bytes(size.conv_tails), human_bytes(size.latent_per_token));
+  fmt::print(stderr, "  scratch        {}\n", human_bytes(o.session.arena.peak_bytes()));
+  fmt::print(stderr, "  own memory     {}\n", human_bytes(memory.own));
+}
+
+// Prompt and decoding under their status lines.
+GenerateResult generate_shown(Session& s, SequenceState& state,
+                              const std::vector<std::int32_t>& prompt,
+                              const GenerateOptions& options, TextOut& text, bool stream) {
+  auto progress = std::make_unique<Progress>("prompt", Unit::tokens, prompt.size());
+  bool decoding = false;
+  std::size_t count = 0;
+  GenerateCallbacks callbacks;
+  callbacks.on_prompt = [&](std::size_t done, std::size_t total) {
+    progress->update(done, total);
+    return !interrupted();
+  };
+  callbacks.on_token = [&](std::int32_t id) {
+    if (!decoding) {
+      decoding = true;
+      progress.reset();
+      progress = std::make_unique<Progress>("generating", Unit::tokens, options.max_tokens,
+                                            ProgressStyle::standard(stream));
+    }
+    text.push(id, *progress);
+    progress->update(++count);
+    return !interrupted();
+  };
+  GenerateResult result = generate(s.ctx, s.model(), state, prompt, options, callbacks);
+  progress.reset();
+  text.finish();
+  return result;
+}
+
+}  // namespace
+
+int execute(const RunCommand& c) {
+  check_use(c);
+  GenerateOptions options;
+  const std::uint64_t seed = c.seed ? *c.seed : drawn_seed();
+  options.sampling = {c.temperature, c.top_p, c.top_k, c.min_p, seed};
+  options.max_tokens = c.max_tokens;
+  check_sampling(options.sampling);
+
+  Session session(c, c.precision);
+  const LoadedModel& m = *session.loaded;
+  options.stop_ids = m.stop_ids();
+  const std::vector<std::int32_t> prompt = prompt_ids(c, m);
+  SequenceState state(m.config, c.precision);
+  TextOut text(m.tokenizer ? &*m.tokenizer : nullptr, !c.json);
+
+  const InterruptGuard guard;
+  const GenerateResult result = generate_shown(session, state, prompt, options, text, !c.json);
+  const Outcome outcome{c, session, state, result, text, seed};
+  if (c.json) {
+    print_json(outcome);
+  } else {
+    print_summary(outcome);
+    if (c.stats) print_stats(outcome);
+  }
+  return result.finish == Finish::cancelled ? kInterruptedExit : 0;
+}
+
+}  // namespace triax::cli

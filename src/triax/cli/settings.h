@@ -1,0 +1,26 @@
+// A way of computing, as `eval --against` names it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "triax/core/context.h"
+#include "triax/kernels/kernels.h"
+
+namespace triax::cli {
+
+struct Settings {
+  Precision precision = Precision::bf16;
+  Isa isa = Isa::scalar;
+  std::size_t chunk = 256;
+  std::size_t threads = 1;
+};
+
+// "precision=f32,isa=scalar,chunk=1,threads=2": what is not named is as in `base`. Throws
+// UsageError for a key or value that does not exist, or an instruction set that cannot run here.
+Settings parse_settings(std::string_view text, const Settings& base);
+
+std::string to_string(const Settings& settings);
+
+}  // namespace triax::cli
