@@ -131,10 +131,10 @@ void ShardWriter::skip(std::size_t bytes) {
   file_.skip(bytes);
 }
 
-void ShardWriter::finish() {
+void ShardWriter::finish(bool sync) {
   if (sparse_ && written_ < data_bytes_) skip(data_bytes_ - written_);
   TRIAX_CHECK(written_ == data_bytes_, "less data than the shard's plan has");
-  file_.commit();
+  file_.commit(sync);
 }
 
 void write_index(const fs::path& folder, std::span<const ShardPlan> plans) {

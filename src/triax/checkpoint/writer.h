@@ -49,7 +49,8 @@ class ShardWriter {
   // Leaves the next bytes zero, as a hole where the file system can.
   void skip(std::size_t bytes);
   std::size_t written() const { return written_; }  // data bytes so far
-  void finish();
+  // `sync`: wait until the data are on the disk; data that can be made again need not.
+  void finish(bool sync = true);
 
  private:
   void account(std::size_t bytes);

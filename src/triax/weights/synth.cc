@@ -131,11 +131,11 @@ void synthesize(const SynthOptions& options, const std::filesystem::path& folder
                   checked_product(tensor.shape), writer);
     }
     if (!options.sparse) batches.flush(writer);
-    writer.finish();
+    writer.finish(false);
   }
   AtomicFile config(folder / "config.json");
   config.write(plan.config_text);
-  config.commit();
+  config.commit(false);
   write_index(folder, plan.shards);
 }
 
