@@ -15,18 +15,24 @@ namespace {
 constexpr std::size_t kPartColumns = 64;  // columns whose partial sums wait between blocks
 constexpr std::size_t kWeightBlockBytes = 1u << 20;  // weights that stay in the second cache
 
-// x and w of these element types, multiplied as float32.
-template <class TX, class TW>
+// A panel's vectors of x, from float32 or BF16.
+template <class X>
+TRIAX_INLINE void load_x(const X* p, F& to) {
+  to = load(p);
+}
+template <class X>
+TRIAX_INLINE void load_x_n(const X* p, std::size_t n, F& to) {
+  to = load_n(p, n);
+}
+
+// Weights of this element type, multiplied as float32.
+template <class TW>
 struct FloatKind {
-  using X = TX;
   using W = TW;
   using V = F;
   static constexpr std::size_t kStep = kWidth;
-  TRIAX_INLINE static V load_x(const X* p) { return load(p); }
-  TRIAX_INLINE static V load_x_n(const X* p, std::size_t n) { return load_n(p, n); }
   TRIAX_INLINE static V load_w(const W* p) { return load(p); }
   TRIAX_INLINE static V load_w_n(const W* p, std::size_t n) { return load_n(p, n); }
-  TRIAX_INLINE static V none() { return zero(); }
   TRIAX_INLINE static F mul_acc(F acc, V x, V w) { return fma(x, w, acc); }
 };
 
@@ -34,7 +40,7 @@ struct FloatKind {
 #ifdef TRIAX_BF16_PAIRS
 using Bf16Kind = PairKind;
 #else
-using Bf16Kind = FloatKind<bf16, bf16>;
+using Bf16Kind = FloatKind<bf16>;
 #endif
 
 // Weights as plain rows.
@@ -167,25 +173,24 @@ void columns(const typename Weights::V* panel, const Weights& w, std::size_t n, 
   }
 }
 
-template <class Kind, int MR>
-TRIAX_INLINE void pack(const typename Kind::X* x, std::size_t ldx, int rows, std::size_t k0,
-                       std::size_t k1, typename Kind::V* panel) {
+template <class Kind, int MR, class X>
+TRIAX_INLINE void pack(const X* x, std::size_t ldx, int rows, std::size_t k0, std::size_t k1,
+                       typename Kind::V* panel) {
   for (int m = 0; m < MR; ++m) {
     typename Kind::V* to = panel + m;
-    const typename Kind::X* from = x + m * ldx;
+    const X* from = x + m * ldx;
     std::size_t k = k0;
     for (; k + Kind::kStep <= k1; k += Kind::kStep, to += MR) {
-      *to = m < rows ? Kind::load_x(from + k) : Kind::none();
+      m < rows ? load_x(from + k, *to) : load_x_n(x, 0, *to);
     }
-    if (k < k1) *to = m < rows ? Kind::load_x_n(from + k, k1 - k) : Kind::none();
+    if (k < k1) load_x_n(m < rows ? from + k : x, m < rows ? k1 - k : 0, *to);
   }
 }
 
 // Up to MR rows of x against all N rows of w.
-template <int MR, class Weights>
-__attribute__((noinline)) void panel_rows(const typename Weights::Kind::X* x, std::size_t ldx,
-                                          const Weights& w, std::size_t N, std::size_t K,
-                                          const Output& out) {
+template <int MR, class Weights, class X>
+__attribute__((noinline)) void panel_rows(const X* x, std::size_t ldx, const Weights& w,
+                                          std::size_t N, std::size_t K, const Output& out) {
   using Kind = typename Weights::Kind;
   constexpr int kFit = kAccumulators / MR;
   constexpr int NR = kFit >= 8 ? 8 : kFit >= 4 ? 4 : kFit;
@@ -208,16 +213,13 @@ __attribute__((noinline)) void panel_rows(const typename Weights::Kind::X* x, st
 }
 
 // `rows` <= kMaxRows rows: in the smallest tile that holds them.
-template <class Weights>
-void some_rows(const typename Weights::Kind::X* x, std::size_t ldx, const Weights& w, std::size_t N,
-               std::size_t K, const Output& out) {
+template <class Weights, class X>
+void some_rows(const X* x, std::size_t ldx, const Weights& w, std::size_t N, std::size_t K,
+               const Output& out) {
   if (out.rows == 1) return panel_rows<1>(x, ldx, w, N, K, out);
   if (out.rows == 2) return panel_rows<2>(x, ldx, w, N, K, out);
   if constexpr (kMaxRows > 4) {
     if (out.rows <= 4) return panel_rows<4>(x, ldx, w, N, K, out);
-  }
-  if constexpr (kMaxRows > 6) {
-    if (out.rows <= 6) return panel_rows<6>(x, ldx, w, N, K, out);
   }
   if constexpr (kMaxRows > 8) {
     if (out.rows <= 8) return panel_rows<8>(x, ldx, w, N, K, out);
@@ -226,10 +228,9 @@ void some_rows(const typename Weights::Kind::X* x, std::size_t ldx, const Weight
 }
 
 // All of y; `row_bytes` is the size of one row of w, for blocks of N that stay cached.
-template <class Weights>
-void product(const typename Weights::Kind::X* x, std::size_t ldx, std::size_t M, const Weights& w,
-             std::size_t N, std::size_t K, std::size_t row_bytes, float* y, std::size_t ldy,
-             bool accumulate) {
+template <class Weights, class X>
+void product(const X* x, std::size_t ldx, std::size_t M, const Weights& w, std::size_t N,
+             std::size_t K, std::size_t row_bytes, float* y, std::size_t ldy, bool accumulate) {
   constexpr std::size_t kRows = static_cast<std::size_t>(kMaxRows);
   std::size_t block = kWeightBlockBytes / (row_bytes + 1) / kPartColumns * kPartColumns;
   if (block < kPartColumns) block = kPartColumns;
@@ -244,8 +245,8 @@ void product(const typename Weights::Kind::X* x, std::size_t ldx, std::size_t M,
   }
 }
 
-template <class Kind>
-TRIAX_INLINE void dense_product(const typename Kind::X* x, std::size_t ldx, std::size_t M,
+template <class Kind, class X>
+TRIAX_INLINE void dense_product(const X* x, std::size_t ldx, std::size_t M,
                                 const typename Kind::W* w, std::size_t ldw, std::size_t N,
                                 std::size_t K, float* y, std::size_t ldy, bool accumulate) {
   product(x, ldx, M, Dense<Kind>{w, ldw}, N, K, K * sizeof(typename Kind::W), y, ldy, accumulate);
@@ -253,10 +254,10 @@ TRIAX_INLINE void dense_product(const typename Kind::X* x, std::size_t ldx, std:
 
 // MXFP4: few rows of x decode in registers; many decode kDecodeRows rows of weights to BF16 (exact,
 // and so the same products) and run the dense tiles.
-template <class Kind>
-void mxfp4_product(const typename Kind::X* x, std::size_t ldx, std::size_t M,
-                   const std::uint8_t* packed, const std::uint8_t* scale, std::size_t N,
-                   std::size_t K, float* y, std::size_t ldy, float* scratch) {
+template <class Kind, class X>
+void mxfp4_product(const X* x, std::size_t ldx, std::size_t M, const std::uint8_t* packed,
+                   const std::uint8_t* scale, std::size_t N, std::size_t K, float* y,
+                   std::size_t ldy, float* scratch) {
   if (M <= static_cast<std::size_t>(kMaxRows)) {
     product(x, ldx, M, Packed<Kind>{packed, scale, K}, N, K, K / 2, y, ldy, false);
     return;
@@ -279,7 +280,7 @@ void mxfp4_product(const typename Kind::X* x, std::size_t ldx, std::size_t M,
 
 void linear_f32_bf16(const float* x, std::size_t ldx, std::size_t M, const bf16* w, std::size_t ldw,
                      std::size_t N, std::size_t K, float* y, std::size_t ldy) {
-  dense_product<FloatKind<float, bf16>>(x, ldx, M, w, ldw, N, K, y, ldy, false);
+  dense_product<FloatKind<bf16>>(x, ldx, M, w, ldw, N, K, y, ldy, false);
 }
 void linear_bf16_bf16(const bf16* x, std::size_t ldx, std::size_t M, const bf16* w, std::size_t ldw,
                       std::size_t N, std::size_t K, float* y, std::size_t ldy) {
@@ -287,12 +288,12 @@ void linear_bf16_bf16(const bf16* x, std::size_t ldx, std::size_t M, const bf16*
 }
 void linear_f32_f32(const float* x, std::size_t ldx, std::size_t M, const float* w, std::size_t ldw,
                     std::size_t N, std::size_t K, float* y, std::size_t ldy) {
-  dense_product<FloatKind<float, float>>(x, ldx, M, w, ldw, N, K, y, ldy, false);
+  dense_product<FloatKind<float>>(x, ldx, M, w, ldw, N, K, y, ldy, false);
 }
 void linear_f32_mxfp4(const float* x, std::size_t ldx, std::size_t M, const std::uint8_t* packed,
                       const std::uint8_t* scale, std::size_t N, std::size_t K, float* y,
                       std::size_t ldy, float* scratch) {
-  mxfp4_product<FloatKind<float, bf16>>(x, ldx, M, packed, scale, N, K, y, ldy, scratch);
+  mxfp4_product<FloatKind<bf16>>(x, ldx, M, packed, scale, N, K, y, ldy, scratch);
 }
 void linear_bf16_mxfp4(const bf16* x, std::size_t ldx, std::size_t M, const std::uint8_t* packed,
                        const std::uint8_t* scale, std::size_t N, std::size_t K, float* y,
@@ -301,11 +302,11 @@ void linear_bf16_mxfp4(const bf16* x, std::size_t ldx, std::size_t M, const std:
 }
 void gemm_nt(const float* A, std::size_t lda, const float* B, std::size_t ldb, float* C,
              std::size_t ldc, std::size_t M, std::size_t N, std::size_t K, bool accumulate) {
-  dense_product<FloatKind<float, float>>(A, lda, M, B, ldb, N, K, C, ldc, accumulate);
+  dense_product<FloatKind<float>>(A, lda, M, B, ldb, N, K, C, ldc, accumulate);
 }
 void gemm_nt_bf16(const float* A, std::size_t lda, const bf16* B, std::size_t ldb, float* C,
                   std::size_t ldc, std::size_t M, std::size_t N, std::size_t K, bool accumulate) {
-  dense_product<FloatKind<float, bf16>>(A, lda, M, B, ldb, N, K, C, ldc, accumulate);
+  dense_product<FloatKind<bf16>>(A, lda, M, B, ldb, N, K, C, ldc, accumulate);
 }
 
 }  // namespace

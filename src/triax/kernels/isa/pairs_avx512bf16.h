@@ -7,18 +7,27 @@
 namespace triax {
 namespace {
 
+TRIAX_INLINE void load_x(const bf16* p, __m512bh& to) {
+  to = __builtin_bit_cast(__m512bh, _mm512_loadu_si512(p));
+}
+TRIAX_INLINE void load_x_n(const bf16* p, std::size_t n, __m512bh& to) {
+  to = __builtin_bit_cast(__m512bh, _mm512_maskz_loadu_epi16((1u << n) - 1u, p));
+}
+
 struct PairKind {
-  using X = bf16;
   using W = bf16;
   using V = __m512bh;
   static constexpr std::size_t kStep = 32;
-  TRIAX_INLINE static V load_x(const X* p) { return __builtin_bit_cast(V, _mm512_loadu_si512(p)); }
-  TRIAX_INLINE static V load_x_n(const X* p, std::size_t n) {
-    return __builtin_bit_cast(V, _mm512_maskz_loadu_epi16((1u << n) - 1u, p));
+  TRIAX_INLINE static V load_w(const W* p) {
+    V v;
+    load_x(p, v);
+    return v;
   }
-  TRIAX_INLINE static V load_w(const W* p) { return load_x(p); }
-  TRIAX_INLINE static V load_w_n(const W* p, std::size_t n) { return load_x_n(p, n); }
-  TRIAX_INLINE static V none() { return __builtin_bit_cast(V, _mm512_setzero_si512()); }
+  TRIAX_INLINE static V load_w_n(const W* p, std::size_t n) {
+    V v;
+    load_x_n(p, n, v);
+    return v;
+  }
   TRIAX_INLINE static F mul_acc(F acc, V x, V w) { return _mm512_dpbf16_ps(acc, x, w); }
 };
 
