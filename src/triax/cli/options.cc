@@ -176,7 +176,7 @@ class Parser {
                 "triax run -m models/k3 \"Once upon a time\" -n 100 --temp 0.6", c);
     sub->add_option("prompt", c.prompt, "the text to go on from; - reads standard input");
     add_model(sub, c);
-    sub->add_option("-n,--max-tokens", c.max_tokens, "stop after so many tokens (default 256)")
+    sub->add_option("-n", c.max_tokens, "stop after so many tokens (default 256)")
         ->check(Whole(1, kManyTokens))
         ->type_name("N");
     sub->add_option("--temp", c.temperature, "temperature (default 1); 0 takes the likeliest token")

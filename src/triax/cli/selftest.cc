@@ -50,7 +50,8 @@ std::vector<Isa> available() {
   return out;
 }
 
-void check_model(Report& report, const GoldenModel& golden, ThreadPool& pool, Isa chosen) {
+void check_model(Report& report, const GoldenModel& golden, Isa chosen, std::size_t threads) {
+  ThreadPool pool(1);  // models so small are not faster with more
   for (const Isa isa : available()) {
     use_isa(isa);
     report.run("f32", [&] { return check_f32(golden, pool); });
@@ -58,8 +59,7 @@ void check_model(Report& report, const GoldenModel& golden, ThreadPool& pool, Is
   }
   use_isa(chosen);
   for (const Precision p : {Precision::f32, Precision::bf16}) {
-    report.run("threads",
-               [&] { return check_threads(golden, p, std::max<std::size_t>(4, pool.threads())); });
+    report.run("threads", [&] { return check_threads(golden, p, threads); });
     report.run("batch", [&] { return check_batch(golden, p, pool); });
     report.run("fork", [&] { return check_fork(golden, p, pool); });
   }
@@ -97,7 +97,8 @@ void print_json(const Report& report, double seconds) {
 int execute(const SelftestCommand& c) {
   const Stopwatch watch;
   const Isa chosen = kernels().isa;
-  ThreadPool pool(c.threads == 0 ? ThreadPool::available_cores() : c.threads);
+  const std::size_t threads =
+      std::max<std::size_t>(4, c.threads == 0 ? ThreadPool::available_cores() : c.threads);
   Report report(c.json);
   report.run("tokenizer", check_tokenizer);
   for (const char* variant : {"tiny-a", "tiny-c"}) {
@@ -107,7 +108,7 @@ int execute(const SelftestCommand& c) {
       return CheckResult{fmt::format("{}: opens, every tensor checked", variant), true,
                          fmt::format("{} tensors", golden->loaded().checkpoint->tensors().size())};
     });
-    if (golden) check_model(report, *golden, pool, chosen);
+    if (golden) check_model(report, *golden, chosen, threads);
   }
   use_isa(chosen);
   if (c.json) {

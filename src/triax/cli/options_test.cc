@@ -1,0 +1,81 @@
+// The command line as structs.
+#include "triax/cli/options.h"
+
+#include <gtest/gtest.h>
+
+namespace triax::cli {
+namespace {
+
+Parsed parse(std::vector<const char*> words) {
+  words.insert(words.begin(), "triax");
+  return parse_options(static_cast<int>(words.size()), words.data());
+}
+
+TEST(Options, RunDefaultsAndFlags) {
+  const Parsed plain = parse({"run", "hello"});
+  ASSERT_TRUE(plain.command);
+  const auto& c = std::get<RunCommand>(*plain.command);
+  EXPECT_EQ(c.prompt, "hello");
+  EXPECT_EQ(c.model, "");
+  EXPECT_EQ(c.max_tokens, 256u);
+  EXPECT_EQ(c.temperature, 1.0f);
+  EXPECT_EQ(c.precision, Precision::bf16);
+  EXPECT_FALSE(c.seed);
+
+  const Parsed full = parse({"run",         "-m",    "m",         "-",
+                             "-n",          "5",     "--temp",    "0.5",
+                             "--top-p",     "0.9",   "--top-k",   "40",
+                             "--min-p",     "0.05",  "--seed",    "18446744073709551615",
+                             "--precision", "f32",   "--threads", "3",
+                             "--json",      "--raw", "--stats"});
+  ASSERT_TRUE(full.command) << full.text;
+  const auto& f = std::get<RunCommand>(*full.command);
+  EXPECT_EQ(f.prompt, "-");
+  EXPECT_EQ(f.model, "m");
+  EXPECT_EQ(f.max_tokens, 5u);
+  EXPECT_EQ(f.temperature, 0.5f);
+  EXPECT_EQ(f.top_p, 0.9f);
+  EXPECT_EQ(f.top_k, 40u);
+  EXPECT_EQ(f.min_p, 0.05f);
+  EXPECT_EQ(f.seed, 18446744073709551615u);
+  EXPECT_EQ(f.precision, Precision::f32);
+  EXPECT_EQ(f.threads, 3u);
+  EXPECT_TRUE(f.json && f.raw && f.stats);
+}
+
+TEST(Options, PromptsThatLookLikeFlagsFollowTwoDashes) {
+  const Parsed p = parse({"run", "--", "-5 degrees"});
+  ASSERT_TRUE(p.command) << p.text;
+  EXPECT_EQ(std::get<RunCommand>(*p.command).prompt, "-5 degrees");
+}
+
+TEST(Options, FaultsAreOneLineWithTheWayToHelp) {
+  for (const std::vector<const char*>& words :
+       {std::vector<const char*>{"run", "x", "--seed", "-1"},
+        {"run", "x", "--seed", "1e3"},
+        {"run", "x", "--temp", "101"},
+        {"run", "x", "--temp", "inf"},
+        {"run", "x", "y"},
+        {"logits"},
+        {"nothing"},
+        {"--nothing"},
+        {"synth", "--config", "k3"}}) {
+    const Parsed p = parse(words);
+    EXPECT_FALSE(p.command);
+    EXPECT_EQ(p.exit_code, 2);
+    EXPECT_EQ(p.text.find('\n'), std::string::npos) << p.text;
+    EXPECT_EQ(p.text.rfind("triax: ", 0), 0u) << p.text;
+    EXPECT_NE(p.text.find("--help"), std::string::npos) << p.text;
+  }
+}
+
+TEST(Options, OtherCommands) {
+  EXPECT_EQ(std::get<EvalCommand>(*parse({"eval", "f.txt", "--context", "64"}).command).chunk, 64u);
+  EXPECT_EQ(std::get<DetokenizeCommand>(*parse({"detokenize", "1", "2"}).command).ids.size(), 2u);
+  EXPECT_EQ(
+      std::get<SynthCommand>(*parse({"synth", "--config", "tiny", "--out", "o"}).command).seed,
+      20260727u);
+}
+
+}  // namespace
+}  // namespace triax::cli
