@@ -15,14 +15,15 @@ import re
 import subprocess
 import sys
 
-SCALAR, AVX2, AVX512, AVX512BF16 = range(4)
-NAMES = ["x86-64-v2", "AVX2 and FMA", "AVX-512 F, BW, DQ, VL", "AVX-512 BF16"]
-SETS = {"scalar": SCALAR, "avx2": AVX2, "avx512": AVX512, "avx512bf16": AVX512BF16}
+SCALAR, AVX2, AVX512, AVX512BF16, AMX = range(5)
+NAMES = ["x86-64-v2", "AVX2 and FMA", "AVX-512 F, BW, DQ, VL", "AVX-512 BF16", "AMX tiles and BF16"]
+SETS = {"scalar": SCALAR, "avx2": AVX2, "avx512": AVX512, "avx512bf16": AVX512BF16, "amx": AMX}
 
 LINE = re.compile(r"^\s*[0-9a-f]+:\t(?:[{}\w]+ )*?([a-z]\w*)\s*(.*)$")
 # The registers and masks that only EVEX encodes.
 EVEX = re.compile(r"%zmm|%k[0-7]\b|%[xy]mm(1[6-9]|2\d|3[01])\b|\{1to")
-# Instructions of the later sets of AVX-512 (and AMX), which no table may use.
+TILES = re.compile(r"^(tdpbf16ps|tile(loadd|loaddt1|stored|zero|release)|ldtilecfg)$")
+# Instructions of the later sets of AVX-512 (and of AMX), which no table may use.
 LATER = re.compile(
     r"^(vpdp|vpopcnt[bwdq]|vpshld|vpshrd|vpcompress[bw]|vpexpand[bw]|vperm[it]?2?b$|vpmultishift|"
     r"vpmadd52|vgf2p8|vaes|vpclmul|vpconflict|vplzcnt|vpbroadcastm|vexp2|vrcp28|vrsqrt28|"
@@ -39,6 +40,8 @@ def level_of(mnemonic, operands):
     """The set that an instruction needs; None for one that no table may use."""
     if BF16.match(mnemonic):
         return AVX512BF16
+    if TILES.match(mnemonic):
+        return AMX
     if LATER.match(mnemonic):
         return None
     if EVEX.search(operands) or re.match(r"^k(mov|or|and|xor|not|test|shift|unpck|add|xnor)", mnemonic):

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -17,7 +19,12 @@ namespace triax::test {
 class Runner {
  public:
   explicit Runner(std::size_t threads, Precision precision = Precision::f32)
-      : pool_(threads), context_{pool_, arena_, precision, nullptr} {}
+      : pool_(threads), context_{pool_, arena_, precision, nullptr} {
+    // Scratch memory starts as NaN: an operation that reads what it has not written shows.
+    const Arena::Scope scope(arena_);
+    const std::span<float> all = arena_.take<float>(std::size_t{1} << 19);
+    std::fill(all.begin(), all.end(), std::numeric_limits<float>::quiet_NaN());
+  }
   operator Context&() { return context_; }  // NOLINT: implicit on purpose
   Context& context() { return context_; }
 

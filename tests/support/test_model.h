@@ -68,7 +68,7 @@ inline std::vector<std::size_t> one_by_one(std::size_t n) {
 // The kernel tables that this processor can run.
 inline std::vector<Isa> available_isas() {
   std::vector<Isa> out;
-  for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512, Isa::avx512bf16}) {
+  for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512, Isa::avx512bf16, Isa::amx}) {
     if (isa_available(isa)) out.push_back(isa);
   }
   return out;

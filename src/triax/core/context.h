@@ -1,6 +1,7 @@
 // What every operation is given first: threads, scratch memory, number mode, and who is watching.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "triax/core/arena.h"
@@ -18,6 +19,10 @@ struct Context {
   Arena& arena;
   Precision precision = Precision::bf16;
   Probe* probe = nullptr;
+  // The first rows of the activations at hand that belong to long runs of a sequence (kMatrixRows
+  // in model/batch.h): in bf16 mode their weight products may use a matrix unit, whose sums have
+  // another order. Set by the forward pass; a row's kind follows from its own sequence alone.
+  std::size_t matrix_rows = 0;
 };
 
 }  // namespace triax

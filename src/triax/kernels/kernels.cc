@@ -1,6 +1,10 @@
 // Chooses the kernel table: the best set of this processor, or the one that TRIAX_ISA names.
 #include "triax/kernels/kernels.h"
 
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <string>
@@ -11,7 +15,7 @@
 namespace triax {
 namespace {
 
-constexpr Isa kAll[kIsaCount] = {Isa::scalar, Isa::avx2, Isa::avx512, Isa::avx512bf16};
+constexpr Isa kAll[kIsaCount] = {Isa::scalar, Isa::avx2, Isa::avx512, Isa::avx512bf16, Isa::amx};
 
 const KernelTable* table_of(Isa isa) {
   switch (isa) {
@@ -23,6 +27,16 @@ const KernelTable* table_of(Isa isa) {
       return table_avx512();
     case Isa::avx512bf16:
       return table_avx512bf16();
+    case Isa::amx: {
+      static const KernelTable table = [] {
+        KernelTable t = *table_avx512bf16();
+        t.isa = Isa::amx;
+        t.name = "amx";
+        t.matrix = table_amx();
+        return t;
+      }();
+      return &table;
+    }
   }
   return nullptr;
 }
@@ -51,6 +65,24 @@ std::atomic<const KernelTable*> g_table{nullptr};
 
 }  // namespace
 
+namespace {
+
+// Tiles need the processor's word (cpuid leaf 7: AMX-BF16, AMX-TILE) and the system's permission to
+// use their registers, which a process asks for once. Both questions are asked once.
+bool amx_usable() {
+  static const bool usable = [] {
+    unsigned int a = 0, b = 0, c = 0, d = 0;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
+    constexpr unsigned int kAmxBf16 = 1u << 22, kAmxTile = 1u << 24;
+    if ((d & kAmxBf16) == 0 || (d & kAmxTile) == 0) return false;
+    constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XTILEDATA
+    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  }();
+  return usable;
+}
+
+}  // namespace
+
 // The compiler's run-time checks cover the processor (cpuid) and the system (saved registers).
 bool isa_available(Isa isa) {
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
@@ -66,6 +98,8 @@ bool isa_available(Isa isa) {
       return avx512;
     case Isa::avx512bf16:
       return avx512 && __builtin_cpu_supports("avx512bf16");
+    case Isa::amx:
+      return avx512 && __builtin_cpu_supports("avx512bf16") && amx_usable();
   }
   return false;
 }

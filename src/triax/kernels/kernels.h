@@ -17,15 +17,46 @@
 
 namespace triax {
 
-enum class Isa : std::uint8_t { scalar, avx2, avx512, avx512bf16 };
-inline constexpr int kIsaCount = 4;
+enum class Isa : std::uint8_t { scalar, avx2, avx512, avx512bf16, amx };
+inline constexpr int kIsaCount = 5;
 
 // An MXFP4 product's scratch holds so many rows of K float32 values (twice as many rows of BF16).
 inline constexpr std::size_t kMxfp4RowTile = 16;
 
+// Products of many rows by a matrix unit, BF16 times BF16 with sums in float32. The order of an
+// output's sum depends on K alone, but it is another one than the vector kernels': whoever calls
+// them chooses by the sequence's own rows, never by what else is in the batch.
+struct MatrixKernels {
+  // Rows of x [M, K] float32, given by pointers, rounded to BF16 and laid out for the unit. The
+  // packed matrix has `packed_cols` columns (a multiple of 32) and ceil(M / 16) tiles of rows; K
+  // columns (a multiple of 32) of it are written from `packed` on, which points at tile (0, first
+  // column / 32): packed_tile() values from the start for each tile of columns.
+  void (*pack)(const float* const* rows, std::size_t M, std::size_t K, bf16* packed,
+               std::size_t packed_cols);
+  // y = x W^T as linear_bf16_bf16. N at least 16. `scratch` holds matrix_scratch(K) values.
+  void (*product_bf16)(const bf16* packed, std::size_t M, const bf16* w, std::size_t ldw,
+                       std::size_t N, std::size_t K, float* y, std::size_t ldy, float* scratch);
+  void (*product_mxfp4)(const bf16* packed, std::size_t M, const std::uint8_t* w,
+                        const std::uint8_t* scale, std::size_t N, std::size_t K, float* y,
+                        std::size_t ldy, float* scratch);
+};
+inline constexpr std::size_t kMatrixTile = 16;      // rows of a tile
+inline constexpr std::size_t kMatrixTileCols = 32;  // columns of a tile
+// BF16 values of a packed matrix, and of one of its tiles.
+inline std::size_t packed_size(std::size_t M, std::size_t K) {
+  return (M + kMatrixTile - 1) / kMatrixTile * kMatrixTile * K;
+}
+inline constexpr std::size_t packed_tile() {
+  return kMatrixTile * kMatrixTileCols;
+}
+// float32 values: 32 rows of weights as BF16.
+inline std::size_t matrix_scratch(std::size_t K) {
+  return kMatrixTile * K;
+}
+
 struct KernelTable {
   Isa isa;
-  const char* name;  // "scalar", "avx2", "avx512", "avx512bf16"
+  const char* name;  // "scalar", "avx2", "avx512", "avx512bf16", "amx"
 
   // ---- Products with weights as stored, [N, K] ------------------------------------------------
   // y[m, n] = sum_k x[m, k] w[n, k] for m < M, n < N; the whole of y's M x N block is written.
@@ -47,6 +78,9 @@ struct KernelTable {
   void (*linear_bf16_mxfp4)(const bf16* x, std::size_t ldx, std::size_t M,
                             const std::uint8_t* packed, const std::uint8_t* scale, std::size_t N,
                             std::size_t K, float* y, std::size_t ldy, float* scratch);
+
+  // Null in sets without a matrix unit.
+  const MatrixKernels* matrix = nullptr;
 
   // ---- Small float32 products (KDA chunks, MLA) ------------------------------------------------
   // C (+)= A B^T, A B, A^T B. `accumulate`: add to what C holds. B may be BF16 where the name says
@@ -120,7 +154,7 @@ struct KernelTable {
 };
 
 // The table in use: the best that this processor can run, or the one that TRIAX_ISA names
-// (scalar, avx2, avx512, avx512bf16). A name that is unknown or cannot run here is an Error.
+// (scalar, avx2, avx512, avx512bf16, amx). A name that is unknown or cannot run here is an Error.
 const KernelTable& kernels();
 // Can this processor run it?
 bool isa_available(Isa isa);

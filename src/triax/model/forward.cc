@@ -2,6 +2,7 @@
 // row but the convolutions, the KDA states and MLA, which know their sequence.
 #include "triax/model/forward.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -109,16 +110,14 @@ Mat<const float> gather(Context& ctx, Mat<const float> x, const std::vector<std:
 }
 
 // Output mix, final norm and head, for the rows that want logits.
-void head(Context& ctx, const Model& model, const Residual& residual,
-          const std::vector<std::size_t>& rows, Mat<float> logits) {
+void head(Context& ctx, const Model& model, const Residual& residual, const Batch& batch,
+          Mat<float> logits) {
+  const std::vector<std::size_t>& rows = batch.logit_rows;
   if (rows.empty()) return;
   const Arena::Scope scope(ctx.arena);
   const K3Config& c = model.config;
-  Residual chosen;
-  for (const Mat<const float>& block : residual.blocks)
-    chosen.blocks.push_back(gather(ctx, block, rows));
-  std::vector<Mat<const float>> sources = chosen.blocks;
-  sources.push_back(gather(ctx, residual.s, rows));
+  std::vector<Mat<const float>> sources;
+  for (const Mat<const float>& v : residual.sources()) sources.push_back(gather(ctx, v, rows));
 
   const Mat<float> x = ctx.arena.take_mat<float>(rows.size(), c.hidden_size);
   Mat<const float> normed_from = sources.back();
@@ -131,7 +130,18 @@ void head(Context& ctx, const Model& model, const Residual& residual,
   }
   ops::rms_norm(ctx, normed_from, model.weights.norm, c.rms_norm_eps, x);
   probe_value(ctx, "final_hidden", x);
-  ops::linear(ctx, x, model.weights.lm_head, logits);
+
+  Context chosen = ctx;
+  chosen.matrix_rows = batch.matrix_logit_rows;
+  if (std::is_sorted(batch.logit_slots.begin(), batch.logit_slots.end())) {
+    ops::linear(chosen, x, model.weights.lm_head, logits);
+  } else {  // long runs were moved to the front of the batch: back to the caller's order
+    const Mat<float> moved = ctx.arena.take_mat<float>(rows.size(), c.vocab_size);
+    ops::linear(chosen, x, model.weights.lm_head, moved);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::memcpy(logits[batch.logit_slots[i]].data, moved[i].data, c.vocab_size * sizeof(float));
+    }
+  }
   probe_value(ctx, "logits", logits);
 }
 
@@ -157,13 +167,15 @@ std::size_t logit_row_count(std::span<const BatchEntry> entries) {
   return n;
 }
 
-void forward(Context& ctx, const Model& model, std::span<const BatchEntry> entries,
+void forward(Context& outer, const Model& model, std::span<const BatchEntry> entries,
              Mat<float> logits) {
   if (entries.empty()) return;
   const K3Config& c = model.config;
   const Batch batch(entries);
   TRIAX_CHECK(batch.logit_rows.empty() ||
               (logits.shape[0] == batch.logit_rows.size() && logits.shape[1] == c.vocab_size));
+  Context ctx = outer;
+  ctx.matrix_rows = batch.matrix_rows;
   check_entries(model, entries, ctx);
   for (const BatchEntry& e : entries) e.state->prepare(e.ids.size());
 
@@ -178,7 +190,7 @@ void forward(Context& ctx, const Model& model, std::span<const BatchEntry> entri
     attention_half(ctx, layer, residual, x);
     ffn_half(ctx, layer, residual, x);
   }
-  head(ctx, model, residual, batch.logit_rows, logits);
+  head(ctx, model, residual, batch, logits);
 
   for (const BatchEntry& e : entries) e.state->commit(e.ids);
 }

@@ -15,6 +15,10 @@ constexpr std::size_t kItemWeightBytes = std::size_t{1} << 18;
 // Rows of x in an item: a block of x and a block of weights lie in the second-level cache together.
 constexpr std::size_t kItemRows = 128;
 constexpr std::size_t kColumnUnit = 16;  // item widths are multiples of it
+// An item of the matrix unit: packed rows that stay in the second-level cache, while the weights
+// pass.
+constexpr std::size_t kMatrixItemRows = 256;
+constexpr std::size_t kMatrixItemColumns = 128;
 
 std::size_t columns_per_item(const MatrixView& w) {
   const std::size_t row_bytes = std::max<std::size_t>(w.cols * dtype_size(w.dtype), 1);
@@ -25,8 +29,16 @@ std::size_t columns_per_item(const MatrixView& w) {
 // x in the forms that the kernels take; only those that the jobs need are there.
 struct Operand {
   Mat<const float> f32;
-  Mat<const bf16> half;  // empty: weights in BF16 are multiplied with f32
+  Mat<const bf16> half;          // empty: weights in BF16 are multiplied with f32
+  const bf16* packed = nullptr;  // the first packed_rows rows, for the matrix unit
+  std::size_t packed_rows = 0;
 };
+
+// Products that the matrix unit can do.
+bool suits_matrix(const MatrixView& w) {
+  return kernels().matrix != nullptr && w.dtype == DType::BF16 && w.rows >= kMatrixTile &&
+         w.cols % kMatrixTileCols == 0;
+}
 
 void check_jobs(Mat<const float> x, std::span<const LinearJob> jobs) {
   for (const LinearJob& job : jobs) {
@@ -54,24 +66,77 @@ void product(const Operand& x, const MatrixView& w, std::size_t row, std::size_t
   }
 }
 
-void run(Context& ctx, const Operand& x, std::size_t T, std::span<const LinearJob> jobs) {
-  // first[j]: the first item of job j
-  const std::span<std::size_t> first = ctx.arena.take<std::size_t>(jobs.size() + 1);
-  const std::size_t row_blocks = ceil_div(T, kItemRows);
-  first[0] = 0;
-  for (std::size_t j = 0; j < jobs.size(); ++j) {
-    first[j + 1] = first[j] + row_blocks * ceil_div(jobs[j].w.rows, columns_per_item(jobs[j].w));
+// Rows [row, row + rows) of one job, cut into items: blocks of columns, and of rows within them.
+struct Part {
+  const LinearJob* job;
+  bool matrix;  // by the matrix unit
+  std::size_t row, rows;
+  std::size_t row_block, row_blocks;
+  std::size_t column_block, column_blocks;  // the last block takes what is left, too
+  std::size_t first_item;
+
+  std::size_t items() const { return row_blocks * column_blocks; }
+};
+
+Part vector_part(const LinearJob& job, std::size_t row, std::size_t rows) {
+  const std::size_t width = columns_per_item(job.w);
+  return {&job,      false,
+          row,       rows,
+          kItemRows, ceil_div(rows, kItemRows),
+          width,     ceil_div(job.w.rows, width),
+          0};
+}
+
+Part matrix_part(const LinearJob& job, std::size_t rows) {
+  return {&job,
+          true,
+          0,
+          rows,
+          kMatrixItemRows,
+          ceil_div(rows, kMatrixItemRows),
+          kMatrixItemColumns,
+          std::max<std::size_t>(job.w.rows / kMatrixItemColumns, 1),
+          0};
+}
+
+void run_item(const Part& p, std::size_t item, const Operand& x, float* scratch) {
+  // Row blocks turn fastest: threads that work at the same time read the same weights.
+  const std::size_t block = item / p.row_blocks;
+  const std::size_t row = p.row + item % p.row_blocks * p.row_block;
+  const std::size_t rows = std::min(p.row_block, p.row + p.rows - row);
+  const MatrixView& w = p.job->w;
+  const Mat<float> y = p.job->y;
+  const std::size_t column = block * p.column_block;
+  const std::size_t columns = block + 1 == p.column_blocks ? w.rows - column : p.column_block;
+  if (p.matrix) {
+    kernels().matrix->product_bf16(x.packed + row * w.cols, rows, w.as_bf16() + column * w.cols,
+                                   w.cols, columns, w.cols, y.data + row * y.stride + column,
+                                   y.stride, scratch);
+  } else {
+    product(x, w, row, rows, column, columns, y);
   }
-  ctx.pool.parallel_for(first.back(), [&](std::size_t item, std::size_t) {
-    std::size_t j = 0;
-    while (first[j + 1] <= item) ++j;
-    const LinearJob& job = jobs[j];
-    // Row blocks turn fastest: threads that work at the same time read the same weights.
-    const std::size_t block = (item - first[j]) / row_blocks;
-    const std::size_t row = (item - first[j]) % row_blocks * kItemRows;
-    const std::size_t width = columns_per_item(job.w), column = block * width;
-    product(x, job.w, row, std::min(kItemRows, T - row), column,
-            std::min(width, job.w.rows - column), job.y);
+}
+
+void run(Context& ctx, const Operand& x, std::size_t T, std::span<const LinearJob> jobs) {
+  const std::span<Part> parts = ctx.arena.take<Part>(2 * jobs.size());
+  std::size_t count = 0, items = 0;
+  const auto add = [&](Part part) {
+    if (part.rows == 0) return;
+    part.first_item = items;
+    items += part.items();
+    parts[count++] = part;
+  };
+  for (const LinearJob& job : jobs) {
+    const std::size_t rows = suits_matrix(job.w) ? x.packed_rows : 0;
+    add(matrix_part(job, rows));
+    add(vector_part(job, rows, T - rows));
+  }
+  const std::size_t slice = x.packed_rows > 0 ? matrix_scratch(jobs[0].w.cols) : 0;
+  const std::span<float> scratch = ctx.arena.take<float>(ctx.pool.threads() * slice);
+  ctx.pool.parallel_for(items, [&](std::size_t item, std::size_t worker) {
+    std::size_t p = 0;
+    while (p + 1 < count && parts[p + 1].first_item <= item) ++p;
+    run_item(parts[p], item - parts[p].first_item, x, scratch.data() + worker * slice);
   });
 }
 
@@ -80,20 +145,41 @@ bool any_of_type(std::span<const LinearJob> jobs, DType type) {
                      [&](const LinearJob& j) { return j.w.dtype == type; });
 }
 
+// The first rows of x, rounded to BF16, as the matrix unit takes them.
+const bf16* pack_rows(Context& ctx, Mat<const float> x, std::size_t rows) {
+  const std::size_t K = x.shape[1];
+  const std::span<bf16> packed = ctx.arena.take<bf16>(packed_size(rows, K));
+  const MatrixKernels* matrix = kernels().matrix;
+  ctx.pool.parallel_for(ceil_div(rows, kMatrixTile), [&](std::size_t item, std::size_t) {
+    const std::size_t first = item * kMatrixTile, n = std::min(kMatrixTile, rows - first);
+    const float* at[kMatrixTile];
+    for (std::size_t i = 0; i < n; ++i) at[i] = x[first + i].data;
+    matrix->pack(at, n, K, packed.data() + first * K, K);
+  });
+  return packed.data();
+}
+
 // x rounded to BF16; also widened again when a job's weights are float32.
 Operand round_operand(Context& ctx, Mat<const float> x, std::span<const LinearJob> jobs) {
   const std::size_t T = x.shape[0], K = x.shape[1];
   const Mat<bf16> half = ctx.arena.take_mat<bf16>(T, K);
   const bool widen = any_of_type(jobs, DType::F32);
   const Mat<float> wide = widen ? ctx.arena.take_mat<float>(T, K) : Mat<float>();
+  Operand out{wide, half};
+  const auto suits = [](const LinearJob& j) { return suits_matrix(j.w); };
+  if (std::any_of(jobs.begin(), jobs.end(), suits)) {
+    out.packed_rows = std::min(ctx.matrix_rows, T);
+    out.packed = pack_rows(ctx, x, out.packed_rows);
+  }
+  const std::size_t first = std::all_of(jobs.begin(), jobs.end(), suits) ? out.packed_rows : 0;
   const KernelTable& k = kernels();
-  for_row_blocks(ctx, T, K, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t t = begin; t < end; ++t) {
+  for_row_blocks(ctx, T - first, K, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t t = first + begin; t < first + end; ++t) {
       k.to_bf16(x[t].data, K, half[t].data);
       if (widen) k.from_bf16(half[t].data, K, wide[t].data);
     }
   });
-  return {wide, half};
+  return out;
 }
 
 }  // namespace

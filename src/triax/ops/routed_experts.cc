@@ -51,17 +51,22 @@ void product(const Rows& x, std::size_t first, std::size_t M, const Mxfp4View& w
   }
 }
 
-// The (token, expert) pairs in order of expert, then of token.
+// The (token, expert) pairs in order of expert, then of token. The matrix unit's pairs of an expert
+// stand before the others, since its tokens are the batch's first.
 struct Grouping {
-  std::span<std::size_t> first;    // [experts + 1]: pairs of expert e are [first[e], first[e+1])
-  std::span<std::uint32_t> token;  // [pairs]
-  std::span<float> weight;         // [pairs]
+  std::span<std::size_t> first;     // [experts + 1]: pairs of expert e are [first[e], first[e+1])
+  std::span<std::size_t> vector;    // [experts]: from here on the vector kernels' pairs
+  std::span<std::size_t> tile_row;  // [experts + 1]: first row of e's tiles in a packed matrix
+  std::span<std::uint32_t> token;   // [pairs]
+  std::span<float> weight;          // [pairs]
 };
 
 Grouping group(Context& ctx, Mat<const std::int32_t> ids, Mat<const float> weights,
                std::span<const std::int32_t> experts) {
   const std::size_t T = ids.shape[0], k = ids.shape[1];
-  Grouping g{ctx.arena.take<std::size_t>(experts.size() + 1), ctx.arena.take<std::uint32_t>(T * k),
+  Grouping g{ctx.arena.take<std::size_t>(experts.size() + 1),
+             ctx.arena.take<std::size_t>(experts.size()),
+             ctx.arena.take<std::size_t>(experts.size() + 1), ctx.arena.take<std::uint32_t>(T * k),
              ctx.arena.take<float>(T * k)};
   const std::span<std::size_t> slot = ctx.arena.take<std::size_t>(T * k);
   std::fill(g.first.begin(), g.first.end(), 0);
@@ -82,7 +87,46 @@ Grouping group(Context& ctx, Mat<const std::int32_t> ids, Mat<const float> weigh
     g.token[at] = static_cast<std::uint32_t>(p / k);
     g.weight[at] = weights[p / k][p % k];
   }
+  const bool matrix = ctx.precision == Precision::bf16 && kernels().matrix != nullptr;
+  const std::size_t rows = matrix ? ctx.matrix_rows : 0;
+  g.tile_row[0] = 0;
+  for (std::size_t e = 0; e < experts.size(); ++e) {
+    const auto begin = g.token.begin() + static_cast<std::ptrdiff_t>(g.first[e]);
+    const auto end = g.token.begin() + static_cast<std::ptrdiff_t>(g.first[e + 1]);
+    const std::size_t count = static_cast<std::size_t>(std::lower_bound(begin, end, rows) - begin);
+    g.vector[e] = g.first[e] + count;
+    g.tile_row[e + 1] = g.tile_row[e] + round_up(count, kMatrixTile);
+  }
   return g;
+}
+
+// Activations of the matrix unit's pairs, packed expert by expert.
+struct PackedRows {
+  std::span<bf16> data;
+  std::size_t cols;
+  PackedRows(Context& ctx, const Grouping& g, std::size_t n)
+      : data(ctx.arena.take<bf16>(g.tile_row.back() * n)), cols(n) {}
+  // Tile row holding row `m` (a multiple of 16) of expert e, from column `column` (of 32) on.
+  bf16* at(const Grouping& g, std::size_t e, std::size_t m, std::size_t column = 0) const {
+    return data.data() + (g.tile_row[e] + m) * cols + column / kMatrixTileCols * packed_tile();
+  }
+};
+
+// The inputs of all experts: gathered rows of z, in the form that their product takes.
+void gather(Context& ctx, Mat<const float> z, const Grouping& g, const Rows& rows,
+            const PackedRows& packed) {
+  const std::size_t experts = g.vector.size(), latent = z.shape[1];
+  ctx.pool.parallel_for(experts, [&](std::size_t e, std::size_t) {
+    for (std::size_t p = g.first[e]; p < g.vector[e]; p += kMatrixTile) {
+      const float* at[kMatrixTile];
+      const std::size_t n = std::min(kMatrixTile, g.vector[e] - p);
+      for (std::size_t i = 0; i < n; ++i) at[i] = z[g.token[p + i]].data;
+      kernels().matrix->pack(at, n, latent, packed.at(g, e, p - g.first[e]), latent);
+    }
+    for (std::size_t p = g.vector[e]; p < g.first[e + 1]; ++p) {
+      rows.store(p, 0, z[g.token[p]].data, latent);
+    }
+  });
 }
 
 void check_shapes(Mat<const float> z, Mat<const std::int32_t> ids, Mat<const float> weights,
@@ -103,38 +147,75 @@ void check_shapes(Mat<const float> z, Mat<const std::int32_t> ids, Mat<const flo
   }
 }
 
+// What the two stages work on.
+struct Stages {
+  const Grouping& g;
+  const Rows &z, &h;  // [pairs, latent], [pairs, width]
+  const PackedRows &packed_z, &packed_h;
+};
+
+// y [M, rows] = rows [m, m + M) of expert e's packed activations times rows [row, row + rows) of w.
+void matrix_product(const Grouping& g, const PackedRows& x, std::size_t e, std::size_t m,
+                    std::size_t M, const Mxfp4View& w, std::size_t row, std::size_t rows, float* y,
+                    std::size_t ldy, float* scratch) {
+  kernels().matrix->product_mxfp4(x.at(g, e, m), M, w.packed + row * (w.cols / 2),
+                                  w.scale + row * (w.cols / 32), rows, w.cols, y, ldy, scratch);
+}
+
 // h[pairs of e, rows] = act(w1 z, w3 z)
-void gate_and_up(const Rows& z, const Grouping& g, std::size_t e, const ExpertView& v,
-                 const Activation& activation, std::size_t row, std::size_t rows, float* scratch,
-                 const Rows& h) {
+void gate_and_up(const Stages& s, std::size_t e, const ExpertView& v, const Activation& activation,
+                 std::size_t row, std::size_t rows, float* scratch) {
+  const Grouping& g = s.g;
   float* gate = scratch + kMxfp4RowTile * v.w1.cols;  // [kTokenBlock, kGateRows]
   float* up = gate + kTokenBlock * kGateRows;         // [kTokenBlock, kGateRows]
-  for (std::size_t p = g.first[e]; p < g.first[e + 1]; p += kTokenBlock) {
-    const std::size_t M = std::min(kTokenBlock, g.first[e + 1] - p);
-    product(z, p, M, v.w1, row, rows, gate, kGateRows, scratch);
-    product(z, p, M, v.w3, row, rows, up, kGateRows, scratch);
+  const auto activate_rows = [&](std::size_t M) {
     for (std::size_t m = 0; m < M; ++m) {
       float* out = gate + m * kGateRows;
       activate_row(activation, out, up + m * kGateRows, rows, out);
-      h.store(p + m, row, out, rows);
     }
+  };
+  for (std::size_t p = g.first[e]; p < g.vector[e]; p += kTokenBlock) {
+    const std::size_t M = std::min(kTokenBlock, g.vector[e] - p), m = p - g.first[e];
+    matrix_product(g, s.packed_z, e, m, M, v.w1, row, rows, gate, kGateRows, scratch);
+    matrix_product(g, s.packed_z, e, m, M, v.w3, row, rows, up, kGateRows, scratch);
+    activate_rows(M);
+    const float* at[kTokenBlock];
+    for (std::size_t i = 0; i < M; ++i) at[i] = gate + i * kGateRows;
+    kernels().matrix->pack(at, M, rows, s.packed_h.at(g, e, m, row), s.packed_h.cols);
+  }
+  for (std::size_t p = g.vector[e]; p < g.first[e + 1]; p += kTokenBlock) {
+    const std::size_t M = std::min(kTokenBlock, g.first[e + 1] - p);
+    product(s.z, p, M, v.w1, row, rows, gate, kGateRows, scratch);
+    product(s.z, p, M, v.w3, row, rows, up, kGateRows, scratch);
+    activate_rows(M);
+    for (std::size_t m = 0; m < M; ++m) s.h.store(p + m, row, gate + m * kGateRows, rows);
   }
 }
 
 // aggregate[t, rows] = sum over experts of weight * (w2 h)[rows]
-void down(const Rows& h, const Grouping& g, std::span<const ExpertView> views, std::size_t row,
-          std::size_t rows, float* scratch, Mat<float> aggregate) {
+void down(const Stages& s, std::span<const ExpertView> views, std::size_t row, std::size_t rows,
+          float* scratch, Mat<float> aggregate) {
+  const Grouping& g = s.g;
   for (std::size_t t = 0; t < aggregate.shape[0]; ++t)
     std::fill_n(aggregate[t].data + row, rows, 0.0f);
   for (std::size_t e = 0; e < views.size(); ++e) {
-    float* y = scratch + kMxfp4RowTile * views[e].w2.cols;  // [kTokenBlock, kDownRows]
-    for (std::size_t p = g.first[e]; p < g.first[e + 1]; p += kTokenBlock) {
-      const std::size_t M = std::min(kTokenBlock, g.first[e + 1] - p);
-      product(h, p, M, views[e].w2, row, rows, y, kDownRows, scratch);
+    const Mxfp4View& w = views[e].w2;
+    float* y = scratch + kMxfp4RowTile * w.cols;  // [kTokenBlock, kDownRows]
+    const auto add = [&](std::size_t p, std::size_t M) {
       for (std::size_t m = 0; m < M; ++m) {
         kernels().axpy(g.weight[p + m], y + m * kDownRows, rows,
                        aggregate[g.token[p + m]].data + row);
       }
+    };
+    for (std::size_t p = g.first[e]; p < g.vector[e]; p += kTokenBlock) {
+      const std::size_t M = std::min(kTokenBlock, g.vector[e] - p);
+      matrix_product(g, s.packed_h, e, p - g.first[e], M, w, row, rows, y, kDownRows, scratch);
+      add(p, M);
+    }
+    for (std::size_t p = g.vector[e]; p < g.first[e + 1]; p += kTokenBlock) {
+      const std::size_t M = std::min(kTokenBlock, g.first[e + 1] - p);
+      product(s.h, p, M, w, row, rows, y, kDownRows, scratch);
+      add(p, M);
     }
   }
 }
@@ -152,9 +233,9 @@ void routed_experts(Context& ctx, Mat<const float> z, Mat<const std::int32_t> id
   const Arena::Scope scope(ctx.arena);
   const Grouping g = group(ctx, ids, weights, experts);
   const Rows gathered(ctx, pairs, latent), h(ctx, pairs, width);
-  for_row_blocks(ctx, pairs, latent, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t p = begin; p < end; ++p) gathered.store(p, 0, z[g.token[p]].data, latent);
-  });
+  const PackedRows packed_z(ctx, g, latent), packed_h(ctx, g, width);
+  gather(ctx, z, g, gathered, packed_z);
+  const Stages stages{g, gathered, h, packed_z, packed_h};
 
   // One slice of scratch a worker: decoded weight rows, then outputs.
   const std::size_t slice = kMxfp4RowTile * std::max(latent, width) + 2 * kTokenBlock * kGateRows;
@@ -162,12 +243,12 @@ void routed_experts(Context& ctx, Mat<const float> z, Mat<const std::int32_t> id
   const std::size_t blocks = ceil_div(width, kGateRows);
   ctx.pool.parallel_for(views.size() * blocks, [&](std::size_t item, std::size_t worker) {
     const std::size_t e = item / blocks, row = item % blocks * kGateRows;
-    gate_and_up(gathered, g, e, views[e], activation, row, std::min(kGateRows, width - row),
-                scratch.data() + worker * slice, h);
+    gate_and_up(stages, e, views[e], activation, row, std::min(kGateRows, width - row),
+                scratch.data() + worker * slice);
   });
   ctx.pool.parallel_for(ceil_div(latent, kDownRows), [&](std::size_t item, std::size_t worker) {
     const std::size_t row = item * kDownRows;
-    down(h, g, views, row, std::min(kDownRows, latent - row), scratch.data() + worker * slice,
+    down(stages, views, row, std::min(kDownRows, latent - row), scratch.data() + worker * slice,
          aggregate);
   });
 }

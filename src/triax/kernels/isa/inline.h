@@ -11,3 +11,15 @@
 #else
 #define TRIAX_KEEP(x) asm("" : "+x"(x))
 #endif
+
+// Masked loads and stores. The address sanitizer checks them lane by lane: once, not at every use.
+#if defined(__SANITIZE_ADDRESS__)
+#define TRIAX_MASKED inline __attribute__((noinline))
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TRIAX_MASKED inline __attribute__((noinline))
+#endif
+#endif
+#ifndef TRIAX_MASKED
+#define TRIAX_MASKED TRIAX_INLINE
+#endif

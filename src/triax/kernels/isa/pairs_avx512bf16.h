@@ -10,7 +10,7 @@ namespace {
 TRIAX_INLINE void load_x(const bf16* p, __m512bh& to) {
   to = __builtin_bit_cast(__m512bh, _mm512_loadu_si512(p));
 }
-TRIAX_INLINE void load_x_n(const bf16* p, std::size_t n, __m512bh& to) {
+TRIAX_MASKED void load_x_n(const bf16* p, std::size_t n, __m512bh& to) {
   to = __builtin_bit_cast(__m512bh, _mm512_maskz_loadu_epi16((1u << n) - 1u, p));
 }
 

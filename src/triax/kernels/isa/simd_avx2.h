@@ -38,13 +38,13 @@ TRIAX_INLINE __m256i first(std::size_t n) {
 TRIAX_INLINE F load(const float* p) {
   return _mm256_loadu_ps(p);
 }
-TRIAX_INLINE F load_n(const float* p, std::size_t n) {
+TRIAX_MASKED F load_n(const float* p, std::size_t n) {
   return _mm256_maskload_ps(p, first(n));
 }
 TRIAX_INLINE void store(float* p, F v) {
   _mm256_storeu_ps(p, v);
 }
-TRIAX_INLINE void store_n(float* p, F v, std::size_t n) {
+TRIAX_MASKED void store_n(float* p, F v, std::size_t n) {
   _mm256_maskstore_ps(p, first(n), v);
 }
 
@@ -58,7 +58,7 @@ TRIAX_INLINE F widen(__m128i h) {
 TRIAX_INLINE F load(const bf16* p) {
   return widen(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
-TRIAX_INLINE F load_n(const bf16* p, std::size_t n) {
+TRIAX_MASKED F load_n(const bf16* p, std::size_t n) {
   alignas(16) std::uint16_t h[8] = {};
   for (std::size_t i = 0; i < n; ++i) h[i] = p[i].bits;
   return widen(_mm_load_si128(reinterpret_cast<const __m128i*>(h)));
@@ -77,7 +77,7 @@ TRIAX_INLINE __m128i narrow(F x) {
 TRIAX_INLINE void store(bf16* p, F v) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), narrow(v));
 }
-TRIAX_INLINE void store_n(bf16* p, F v, std::size_t n) {
+TRIAX_MASKED void store_n(bf16* p, F v, std::size_t n) {
   alignas(16) std::uint16_t h[8];
   _mm_store_si128(reinterpret_cast<__m128i*>(h), narrow(v));
   for (std::size_t i = 0; i < n; ++i) p[i].bits = h[i];

@@ -36,13 +36,13 @@ TRIAX_INLINE __mmask16 first(std::size_t n) {
 TRIAX_INLINE F load(const float* p) {
   return _mm512_loadu_ps(p);
 }
-TRIAX_INLINE F load_n(const float* p, std::size_t n) {
+TRIAX_MASKED F load_n(const float* p, std::size_t n) {
   return _mm512_maskz_loadu_ps(first(n), p);
 }
 TRIAX_INLINE void store(float* p, F v) {
   _mm512_storeu_ps(p, v);
 }
-TRIAX_INLINE void store_n(float* p, F v, std::size_t n) {
+TRIAX_MASKED void store_n(float* p, F v, std::size_t n) {
   _mm512_mask_storeu_ps(p, first(n), v);
 }
 
@@ -58,7 +58,7 @@ TRIAX_INLINE F widen(__m256i h) {
 TRIAX_INLINE F load(const bf16* p) {
   return widen(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
-TRIAX_INLINE F load_n(const bf16* p, std::size_t n) {
+TRIAX_MASKED F load_n(const bf16* p, std::size_t n) {
   return widen(_mm256_maskz_loadu_epi16(first(n), p));
 }
 TRIAX_INLINE __m256i narrow(F x) {
@@ -73,7 +73,7 @@ TRIAX_INLINE __m256i narrow(F x) {
 TRIAX_INLINE void store(bf16* p, F v) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), narrow(v));
 }
-TRIAX_INLINE void store_n(bf16* p, F v, std::size_t n) {
+TRIAX_MASKED void store_n(bf16* p, F v, std::size_t n) {
   _mm256_mask_storeu_epi16(p, first(n), narrow(v));
 }
 

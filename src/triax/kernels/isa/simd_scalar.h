@@ -47,7 +47,7 @@ TRIAX_INLINE F load(const float* p) {
   __builtin_memcpy(&v, p, sizeof v);
   return v;
 }
-TRIAX_INLINE F load_n(const float* p, std::size_t n) {
+TRIAX_MASKED F load_n(const float* p, std::size_t n) {
   F v = zero();
   for (std::size_t i = 0; i < n; ++i) v[i] = p[i];
   return v;
@@ -55,7 +55,7 @@ TRIAX_INLINE F load_n(const float* p, std::size_t n) {
 TRIAX_INLINE void store(float* p, F v) {
   __builtin_memcpy(p, &v, sizeof v);
 }
-TRIAX_INLINE void store_n(float* p, F v, std::size_t n) {
+TRIAX_MASKED void store_n(float* p, F v, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) p[i] = v[i];
 }
 TRIAX_INLINE F widen(Half h) {
@@ -66,7 +66,7 @@ TRIAX_INLINE F load(const bf16* p) {
   __builtin_memcpy(&h, p, sizeof h);
   return widen(h);
 }
-TRIAX_INLINE F load_n(const bf16* p, std::size_t n) {
+TRIAX_MASKED F load_n(const bf16* p, std::size_t n) {
   Half h{0, 0, 0, 0};
   for (std::size_t i = 0; i < n; ++i) h[i] = p[i].bits;
   return widen(h);
@@ -83,7 +83,7 @@ TRIAX_INLINE void store(bf16* p, F v) {
   const Half h = narrow(v);
   __builtin_memcpy(static_cast<void*>(p), &h, sizeof h);
 }
-TRIAX_INLINE void store_n(bf16* p, F v, std::size_t n) {
+TRIAX_MASKED void store_n(bf16* p, F v, std::size_t n) {
   const Half h = narrow(v);
   for (std::size_t i = 0; i < n; ++i) p[i].bits = h[i];
 }
