@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -19,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kDraft = ".nano-";
 constexpr const char* kMark = "random-weights.txt";
 constexpr const char* kMarkText =
     "The weights of this model are random numbers: it has the shape of Kimi K3 and its "
@@ -60,7 +62,7 @@ bool complete(const fs::path& folder) {
 class Draft {
  public:
   explicit Draft(const fs::path& parent) {
-    std::string pattern = (parent / ".nano-XXXXXX").string();
+    std::string pattern = (parent / (std::string(kDraft) + "XXXXXX")).string();
     if (::mkdtemp(pattern.data()) == nullptr) {
       fail("{}: cannot make a folder for the default model: {}; name a model with -m",
            parent.string(), std::strerror(errno));
@@ -85,6 +87,16 @@ class Draft {
  private:
   fs::path path_;
 };
+
+// Drafts of processes that were killed; what is young may be another process at work.
+void remove_stale_drafts(const fs::path& parent) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(parent, error)) {
+    if (!entry.path().filename().string().starts_with(kDraft)) continue;
+    const auto age = fs::file_time_type::clock::now() - entry.last_write_time(error);
+    if (!error && age > std::chrono::hours(1)) fs::remove_all(entry.path(), error);
+  }
+}
 
 }  // namespace
 
@@ -129,6 +141,7 @@ fs::path default_model() {
     std::error_code error;
     fs::create_directories(place.parent_path(), error);
     if (error || ::access(place.parent_path().c_str(), W_OK) != 0) continue;
+    remove_stale_drafts(place.parent_path());
     Draft draft(place.parent_path());
     make_random_model(draft.path());
     draft.keep_as(place);

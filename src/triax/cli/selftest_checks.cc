@@ -14,11 +14,19 @@ const char* precision_name(Precision p) {
   return p == Precision::f32 ? "f32" : "bf16";
 }
 
-// The largest difference so far, as a part of what is allowed.
+// Where an array stands in the pass: its layer, or after all layers.
+std::size_t place_of(const std::string& name) {
+  if (!name.starts_with("layer")) return ~std::size_t{0};
+  return std::stoul(name.substr(5));
+}
+
+// The largest difference so far, as a part of what is allowed, and the earliest that is too large.
 struct Worst {
   double ratio = 0;
   std::string array;
   std::size_t compared = 0;
+  std::string early;  // of the arrays too far off, one of the earliest layer
+  double early_ratio = 0;
   std::string fault;  // something other than a value too far off
 
   void see(double r, const std::string& name) {
@@ -27,10 +35,20 @@ struct Worst {
       ratio = r;
       array = name;
     }
+    if (r <= 1) return;
+    if (early.empty() || place_of(name) < place_of(early)) {
+      early = name;
+      early_ratio = r;
+    }
   }
   bool good() const { return ratio <= 1 && fault.empty() && compared > 0; }
   std::string say() const {
     if (!fault.empty()) return fault;
+    if (ratio > 1) {
+      return fmt::format(
+          "{} is off by {:.3g} of the tolerance, the first in the pass; worst {:.3g} ({})", early,
+          early_ratio, ratio, array);
+    }
     return fmt::format("{} arrays, worst at {:.2f} of the tolerance ({})", compared, ratio, array);
   }
 };

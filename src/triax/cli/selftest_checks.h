@@ -28,6 +28,7 @@ class GoldenModel {
 
   const std::string& name() const { return name_; }
   const LoadedModel& loaded() const { return *loaded_; }
+  LoadedModel& loaded() { return *loaded_; }  // for tests that make it wrong
   const std::vector<std::int32_t>& ids() const { return ids_; }
   std::size_t prompt() const { return prompt_; }
   // Largest relative Frobenius error of the logits in bf16.
