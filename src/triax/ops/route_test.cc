@@ -81,6 +81,10 @@ TEST(Route, EqualScoresGoToTheLowerId) {
     for (const std::size_t e : {9u, 20u, 31u, 66u}) logits[e] = 1.0f;
     const Routed r = run_route(run, logits, std::vector<float>(E, 0.0f), {3, true, 1.0f});
     EXPECT_EQ(r.ids, (std::vector<std::int32_t>{9, 20, 31}));
+    // A better one that comes later displaces the highest of the equal ids.
+    logits[67] = 2.0f;
+    EXPECT_EQ(run_route(run, logits, std::vector<float>(E, 0.0f), {3, true, 1.0f}).ids,
+              (std::vector<std::int32_t>{9, 20, 67}));
   });
 }
 
