@@ -42,15 +42,14 @@ struct Scratch {
   ::dup2(err, STDERR_FILENO);
   std::vector<std::string> words{call.binary.string()};
   words.insert(words.end(), call.args.begin(), call.args.end());
-  const char* path = std::getenv("PATH");
-  std::vector<std::string> environment{std::string("PATH=") + (path == nullptr ? "" : path),
-                                       "HOME=" + (scratch() / "home").string(),
-                                       "TMPDIR=" + (scratch() / "tmp").string()};
-  for (const char* name : {"ASAN_OPTIONS", "UBSAN_OPTIONS", "TRIAX_ISA"}) {
-    if (const char* value = std::getenv(name))
-      environment.push_back(std::string(name) + "=" + value);
+  std::map<std::string, std::string> variables = call.environment;
+  variables.emplace("HOME", (scratch() / "home").string());
+  variables.emplace("TMPDIR", (scratch() / "tmp").string());
+  for (const char* name : {"PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TRIAX_ISA"}) {
+    if (const char* value = std::getenv(name)) variables.emplace(name, value);
   }
-  for (const auto& [name, value] : call.environment) environment.push_back(name + "=" + value);
+  std::vector<std::string> environment;
+  for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
   std::vector<char*> argv, envp;
   for (std::string& word : words) argv.push_back(word.data());
   for (std::string& line : environment) envp.push_back(line.data());
