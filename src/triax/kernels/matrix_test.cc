@@ -1,0 +1,125 @@
+// Products of the matrix unit, on machines that have one; elsewhere there is nothing to run.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "triax/core/mxfp4.h"
+#include "triax/kernels/kernel_test.h"
+
+namespace triax {
+namespace {
+
+const MatrixKernels* matrix_unit() {
+  return isa_available(Isa::amx) ? kernel_table(Isa::amx).matrix : nullptr;
+}
+
+std::vector<bf16> pack(const MatrixKernels& matrix, const std::vector<float>& x, std::size_t M,
+                       std::size_t K) {
+  std::vector<bf16> out(packed_size(M, K));
+  std::vector<const float*> rows;
+  for (std::size_t m = 0; m < M; ++m) rows.push_back(x.data() + m * K);
+  matrix.pack(rows.data(), M, K, out.data(), K);
+  return out;
+}
+
+// Sizes around tiles (16), pairs of tiles (32), and the number of rows from which weights are
+// copied.
+const std::size_t kRows[] = {1, 5, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 130};
+const std::size_t kColumns[] = {16, 17, 31, 32, 33, 47, 64, 131};
+
+TEST(MatrixKernels, AgreeWithDoublePrecisionAtEverySize) {
+  const MatrixKernels* matrix = matrix_unit();
+  if (matrix == nullptr) return;
+  Rng rng(1);
+  for (const std::size_t K : {32, 96, 160}) {
+    for (const std::size_t M : kRows) {
+      for (const std::size_t N : kColumns) {
+        const std::vector<float> x = random_floats(rng, M * K);
+        const std::vector<bf16> w = random_bf16(rng, N * K);
+        const std::vector<bf16> packed = pack(*matrix, x, M, K);
+        std::vector<float> y(M * (N + 3), -7.0f), scratch(matrix_scratch(K));
+        matrix->product_bf16(packed.data(), M, w.data(), K, N, K, y.data(), N + 3, scratch.data());
+        for (std::size_t m = 0; m < M; ++m) {
+          for (std::size_t n = 0; n < N; ++n) {
+            double sum = 0;
+            for (std::size_t k = 0; k < K; ++k) {
+              sum += static_cast<double>(round_to_bf16(x[m * K + k])) *
+                     static_cast<double>(to_float(w[n * K + k]));
+            }
+            ASSERT_NEAR(y[m * (N + 3) + n], sum, 1e-5) << M << " x " << N << " x " << K;
+          }
+          for (std::size_t n = N; n < N + 3; ++n) ASSERT_EQ(y[m * (N + 3) + n], -7.0f);
+        }
+      }
+    }
+  }
+}
+
+// A row's bits do not depend on the rows and columns beside it.
+TEST(MatrixKernels, EveryOutputHasOneOrderOfSums) {
+  const MatrixKernels* matrix = matrix_unit();
+  if (matrix == nullptr) return;
+  Rng rng(2);
+  const std::size_t K = 224, M = 130, N = 80;
+  const std::vector<float> x = random_floats(rng, M * K);
+  const std::vector<bf16> w = random_bf16(rng, N * K);
+  std::vector<float> whole(M * N), scratch(matrix_scratch(K));
+  matrix->product_bf16(pack(*matrix, x, M, K).data(), M, w.data(), K, N, K, whole.data(), N,
+                       scratch.data());
+  for (std::size_t m = 0; m < M; m += 7) {
+    const std::vector<float> row(x.begin() + static_cast<std::ptrdiff_t>(m * K),
+                                 x.begin() + static_cast<std::ptrdiff_t>((m + 1) * K));
+    for (const std::size_t first : {0, 5, 64}) {
+      std::vector<float> y(16);
+      matrix->product_bf16(pack(*matrix, row, 1, K).data(), 1, w.data() + first * K, K, 16, K,
+                           y.data(), 16, scratch.data());
+      for (std::size_t n = 0; n < 16; ++n) ASSERT_EQ(y[n], whole[m * N + first + n]);
+    }
+  }
+}
+
+// MXFP4 weights are the BF16 matrix that they decode to, bit for bit.
+TEST(MatrixKernels, Mxfp4EqualsItsDecodedMatrix) {
+  const MatrixKernels* matrix = matrix_unit();
+  if (matrix == nullptr) return;
+  Rng rng(3);
+  const std::size_t K = 160, N = 48;
+  std::vector<std::uint8_t> packed(N * K / 2), scale(N * K / 32);
+  for (std::uint8_t& b : packed) b = static_cast<std::uint8_t>(rng.next());
+  for (std::uint8_t& e : scale) e = static_cast<std::uint8_t>(115 + rng.next() % 20);
+  std::vector<bf16> w(N * K);
+  std::vector<float> row(K);
+  for (std::size_t n = 0; n < N; ++n) {
+    mxfp4_decode_row({packed.data(), scale.data(), N, K}, n, row);
+    std::transform(row.begin(), row.end(), w.begin() + static_cast<std::ptrdiff_t>(n * K),
+                   [](float v) { return to_bf16(v); });
+  }
+  for (const std::size_t M : kRows) {
+    const std::vector<bf16> x = pack(*matrix, random_floats(rng, M * K), M, K);
+    std::vector<float> a(M * N), b(M * N), scratch(matrix_scratch(K));
+    matrix->product_mxfp4(x.data(), M, packed.data(), scale.data(), N, K, a.data(), N,
+                          scratch.data());
+    matrix->product_bf16(x.data(), M, w.data(), K, N, K, b.data(), N, scratch.data());
+    EXPECT_EQ(a, b) << M;
+  }
+}
+
+// A stretch of columns packed on its own lands where the whole matrix has it.
+TEST(MatrixKernels, PacksStretchesOfColumns) {
+  const MatrixKernels* matrix = matrix_unit();
+  if (matrix == nullptr) return;
+  Rng rng(4);
+  const std::size_t K = 128, M = 37;
+  const std::vector<float> x = random_floats(rng, M * K);
+  const std::vector<bf16> whole = pack(*matrix, x, M, K);
+  std::vector<bf16> pieces(whole.size());
+  for (const std::size_t column : {0, 64}) {
+    std::vector<const float*> rows;
+    for (std::size_t m = 0; m < M; ++m) rows.push_back(x.data() + m * K + column);
+    matrix->pack(rows.data(), M, 64, pieces.data() + column / kMatrixTileCols * packed_tile(), K);
+  }
+  EXPECT_TRUE(pieces == whole);
+}
+
+}  // namespace
+}  // namespace triax
