@@ -36,9 +36,12 @@ struct MatrixKernels {
   // y = x W^T as linear_bf16_bf16. N at least 16. `scratch` holds matrix_scratch(K) values.
   void (*product_bf16)(const bf16* packed, std::size_t M, const bf16* w, std::size_t ldw,
                        std::size_t N, std::size_t K, float* y, std::size_t ldy, float* scratch);
+  // `next`, `next_scale`: the weights of the product that the caller does after this one, of the
+  // same shape, to be fetched meanwhile; null when there is none.
   void (*product_mxfp4)(const bf16* packed, std::size_t M, const std::uint8_t* w,
                         const std::uint8_t* scale, std::size_t N, std::size_t K, float* y,
-                        std::size_t ldy, float* scratch);
+                        std::size_t ldy, float* scratch, const std::uint8_t* next,
+                        const std::uint8_t* next_scale);
 };
 inline constexpr std::size_t kMatrixTile = 16;      // rows of a tile
 inline constexpr std::size_t kMatrixTileCols = 32;  // columns of a tile

@@ -155,11 +155,15 @@ struct Stages {
 };
 
 // y [M, rows] = rows [m, m + M) of expert e's packed activations times rows [row, row + rows) of w.
+// `next` (or null): the matrix whose same rows come after this.
 void matrix_product(const Grouping& g, const PackedRows& x, std::size_t e, std::size_t m,
                     std::size_t M, const Mxfp4View& w, std::size_t row, std::size_t rows, float* y,
-                    std::size_t ldy, float* scratch) {
-  kernels().matrix->product_mxfp4(x.at(g, e, m), M, w.packed + row * (w.cols / 2),
-                                  w.scale + row * (w.cols / 32), rows, w.cols, y, ldy, scratch);
+                    std::size_t ldy, float* scratch, const Mxfp4View* next) {
+  const std::size_t packed = row * (w.cols / 2), scale = row * (w.cols / 32);
+  kernels().matrix->product_mxfp4(x.at(g, e, m), M, w.packed + packed, w.scale + scale, rows,
+                                  w.cols, y, ldy, scratch,
+                                  next == nullptr ? nullptr : next->packed + packed,
+                                  next == nullptr ? nullptr : next->scale + scale);
 }
 
 // h[pairs of e, rows] = act(w1 z, w3 z)
@@ -176,8 +180,8 @@ void gate_and_up(const Stages& s, std::size_t e, const ExpertView& v, const Acti
   };
   for (std::size_t p = g.first[e]; p < g.vector[e]; p += kTokenBlock) {
     const std::size_t M = std::min(kTokenBlock, g.vector[e] - p), m = p - g.first[e];
-    matrix_product(g, s.packed_z, e, m, M, v.w1, row, rows, gate, kGateRows, scratch);
-    matrix_product(g, s.packed_z, e, m, M, v.w3, row, rows, up, kGateRows, scratch);
+    matrix_product(g, s.packed_z, e, m, M, v.w1, row, rows, gate, kGateRows, scratch, &v.w3);
+    matrix_product(g, s.packed_z, e, m, M, v.w3, row, rows, up, kGateRows, scratch, nullptr);
     activate_rows(M);
     const float* at[kTokenBlock];
     for (std::size_t i = 0; i < M; ++i) at[i] = gate + i * kGateRows;
@@ -209,7 +213,8 @@ void down(const Stages& s, std::span<const ExpertView> views, std::size_t row, s
     };
     for (std::size_t p = g.first[e]; p < g.vector[e]; p += kTokenBlock) {
       const std::size_t M = std::min(kTokenBlock, g.vector[e] - p);
-      matrix_product(g, s.packed_h, e, p - g.first[e], M, w, row, rows, y, kDownRows, scratch);
+      matrix_product(g, s.packed_h, e, p - g.first[e], M, w, row, rows, y, kDownRows, scratch,
+                     e + 1 < views.size() ? &views[e + 1].w2 : nullptr);
       add(p, M);
     }
     for (std::size_t p = g.vector[e]; p < g.first[e + 1]; p += kTokenBlock) {

@@ -106,18 +106,36 @@ TRIAX_INLINE void write_tile(const float* tile, float* y, std::size_t ldy, std::
   for (std::size_t i = 0; i < rows; ++i) _mm512_storeu_si512(y + i * ldy, r[i]);
 }
 
-// Two tiles of weight rows against one or two tiles of rows of x, all of K. Tile (j, k) of the
-// weights lies at w + j * row_step + k * k_step, its rows `stride` bytes apart; the second tile's
-// outputs are `lower` columns behind the first's.
+// Memory that will be read soon, brought to the second-level cache bit by bit. Rows of weights are
+// read tile by tile, many rows at once: the processor's own prefetching follows no such pattern.
+class Ahead {
+ public:
+  TRIAX_INLINE Ahead(const void* from, std::size_t bytes)
+      : at_(static_cast<const char*>(from)), end_(from == nullptr ? at_ : at_ + bytes) {}
+  TRIAX_INLINE std::size_t lines() const { return static_cast<std::size_t>(end_ - at_ + 63) / 64; }
+  TRIAX_INLINE void step(std::size_t lines) {
+    for (; lines > 0 && at_ < end_; --lines, at_ += 64) _mm_prefetch(at_, _MM_HINT_T1);
+  }
+
+ private:
+  const char *at_, *end_;
+};
+
+// Two tiles of weight rows: the first at w, the second `second` values behind it; the next tiles
+// along k `k_step` values on; their rows `stride` bytes apart. The second tile's outputs are
+// `lower` columns behind the first's.
 struct WeightTiles {
   const bf16* w;
-  std::size_t row_step, k_step;
+  std::size_t second, k_step;
   long stride;
+  std::size_t lower;
 };
+
+// Against one or two tiles of rows of x, all of K.
 template <bool kTwo>
-TRIAX_INLINE void tile_pair(const WeightTiles& t, std::size_t lower, const bf16* x, std::size_t K,
-                            float* y, std::size_t ldy, std::size_t rows) {
-  const bf16 *w0 = t.w, *w1 = t.w + t.row_step, *x1 = x + kTile * K;
+TRIAX_INLINE void tile_pair(const WeightTiles& t, const bf16* x, std::size_t K, float* y,
+                            std::size_t ldy, std::size_t rows, Ahead& ahead, std::size_t lines) {
+  const bf16 *w0 = t.w, *w1 = t.w + t.second, *x1 = x + kTile * K;
   memory_is_written();
   _tile_zero(0);
   _tile_zero(1);
@@ -136,42 +154,45 @@ TRIAX_INLINE void tile_pair(const WeightTiles& t, std::size_t lower, const bf16*
       _tile_dpbf16ps(2, 4, 7);
       _tile_dpbf16ps(3, 5, 7);
     }
+    ahead.step(lines);
   }
   alignas(64) float sums[4][kTile * kTile];
   const std::size_t first = rows < kTile ? rows : kTile;
   _tile_stored(0, sums[0], 64);
   _tile_stored(1, sums[1], 64);
   write_tile(sums[0], y, ldy, first);
-  write_tile(sums[1], y + lower, ldy, first);
+  write_tile(sums[1], y + t.lower, ldy, first);
   if constexpr (kTwo) {
     _tile_stored(2, sums[2], 64);
     _tile_stored(3, sums[3], 64);
     write_tile(sums[2], y + kTile * ldy, ldy, rows - kTile);
-    write_tile(sums[3], y + kTile * ldy + lower, ldy, rows - kTile);
+    write_tile(sums[3], y + kTile * ldy + t.lower, ldy, rows - kTile);
   }
 }
 
-// All rows of x against two tiles of weight rows.
-TRIAX_INLINE void tile_rows(const WeightTiles& t, std::size_t lower, const bf16* packed,
-                            std::size_t M, std::size_t K, float* y, std::size_t ldy) {
+// Against all rows of x; what `ahead` names is fetched meanwhile.
+TRIAX_INLINE void tile_rows(const WeightTiles& t, const bf16* packed, std::size_t M, std::size_t K,
+                            float* y, std::size_t ldy, Ahead ahead) {
+  const std::size_t steps = (M + 2 * kTile - 1) / (2 * kTile) * (K / kTileK);
+  const std::size_t lines = (ahead.lines() + steps - 1) / steps;
   for (std::size_t m = 0; m < M; m += 2 * kTile) {
     const std::size_t rows = M - m < 2 * kTile ? M - m : 2 * kTile;
     if (rows > kTile) {
-      tile_pair<true>(t, lower, packed + m * K, K, y + m * ldy, ldy, rows);
+      tile_pair<true>(t, packed + m * K, K, y + m * ldy, ldy, rows, ahead, lines);
     } else {
-      tile_pair<false>(t, lower, packed + m * K, K, y + m * ldy, ldy, rows);
+      tile_pair<false>(t, packed + m * K, K, y + m * ldy, ldy, rows, ahead, lines);
     }
   }
 }
 
 // Steps of 32 rows of weights; where N is no multiple of 32 the last step overlaps the one before
 // (the same sums again), and of 16 to 31 rows the two tiles do. f(first row, offset of the lower
-// tile)
+// tile, whether another step follows)
 template <class F>
 TRIAX_INLINE void for_row_pairs(std::size_t N, F&& f) {
-  if (N < 2 * kTile) return f(std::size_t{0}, N - kTile);
+  if (N < 2 * kTile) return f(std::size_t{0}, N - kTile, false);
   for (std::size_t n = 0; n < N; n += 2 * kTile) {
-    f(n + 2 * kTile <= N ? n : N - 2 * kTile, kTile);
+    f(n + 2 * kTile <= N ? n : N - 2 * kTile, kTile, n + 2 * kTile < N);
   }
 }
 
@@ -183,40 +204,77 @@ void product_bf16(const bf16* packed, std::size_t M, const bf16* w, std::size_t 
                   std::size_t K, float* y, std::size_t ldy, float* scratch) {
   const Tiles tiles;
   bf16* copy = reinterpret_cast<bf16*>(scratch);
-  for_row_pairs(N, [&](std::size_t n, std::size_t lower) {
+  const std::size_t step_bytes = 2 * kTile * ldw * sizeof(bf16);
+  Ahead(w, N < 2 * kTile ? N * ldw * sizeof(bf16) : step_bytes).step(~std::size_t{0});
+  for_row_pairs(N, [&](std::size_t n, std::size_t lower, bool more) TRIAX_LAMBDA {
     const bf16* rows = w + n * ldw;
+    const Ahead next(more ? rows + 2 * kTile * ldw : nullptr, step_bytes);
     if (M < kCopyFrom) {
-      const WeightTiles t{rows, lower * ldw, kTileK, static_cast<long>(2 * ldw)};
-      tile_rows(t, lower, packed, M, K, y + n, ldy);
+      const WeightTiles t{rows, lower * ldw, kTileK, static_cast<long>(2 * ldw), lower};
+      tile_rows(t, packed, M, K, y + n, ldy, next);
       return;
     }
-    for (std::size_t i = 0; i < 2 * kTile; ++i) {
-      const bf16* from = rows + (i < kTile ? i : lower + i - kTile) * ldw;
-      bf16* to = copy + i * kTileK;
-      for (std::size_t k = 0; k < K; k += kTileK, to += 2 * kTileValues) {
-        _mm512_storeu_si512(to, _mm512_loadu_si512(from + k));
+    // Column tile by column tile: the stores go straight on.
+    const bf16* second = rows + lower * ldw;
+    for (std::size_t k = 0; k < K; k += kTileK) {
+      bf16* to = copy + 2 * kTile * k;
+      for (std::size_t i = 0; i < kTile; ++i) {
+        _mm512_storeu_si512(to + i * kTileK, _mm512_loadu_si512(rows + i * ldw + k));
+      }
+      for (std::size_t i = 0; i < kTile; ++i) {
+        _mm512_storeu_si512(to + kTileValues + i * kTileK,
+                            _mm512_loadu_si512(second + i * ldw + k));
       }
     }
-    tile_rows({copy, kTileValues, 2 * kTileValues, 64}, lower, packed, M, K, y + n, ldy);
+    tile_rows({copy, kTileValues, 2 * kTileValues, 64, lower}, packed, M, K, y + n, ldy, next);
   });
 }
 
-// MXFP4 rows are decoded to such tiles, exactly.
+// Sixteen rows of MXFP4, kGroups groups of 32 columns from group g on, to tiles 2 KiB apart.
+template <std::size_t kGroups>
+TRIAX_INLINE void decode_rows(const std::uint8_t* w, const std::uint8_t* scale, std::size_t K,
+                              std::size_t g, bf16* to) {
+  w += 16 * g;
+  scale += g;
+  for (std::size_t i = 0; i < kTile; ++i, w += K / 2, scale += K / kTileK, to += kTileK) {
+#pragma GCC unroll 4
+    for (std::size_t j = 0; j < kGroups; ++j) {
+      _mm512_storeu_si512(to + j * 2 * kTileValues, decode_pairs(w + 16 * j, scale[j]));
+    }
+  }
+}
+
+// MXFP4 rows are decoded to such tiles, exactly. `next`: what the caller multiplies after this, of
+// the same shape; null when there is nothing.
 void product_mxfp4(const bf16* packed, std::size_t M, const std::uint8_t* w,
                    const std::uint8_t* scale, std::size_t N, std::size_t K, float* y,
-                   std::size_t ldy, float* scratch) {
+                   std::size_t ldy, float* scratch, const std::uint8_t* next,
+                   const std::uint8_t* next_scale) {
   const Tiles tiles;
   bf16* copy = reinterpret_cast<bf16*>(scratch);
-  for_row_pairs(N, [&](std::size_t n, std::size_t lower) {
-    for (std::size_t i = 0; i < 2 * kTile; ++i) {
-      const std::size_t row = n + (i < kTile ? i : lower + i - kTile);
-      const std::uint8_t *from = w + row * (K / 2), *exponent = scale + row * (K / kTileK);
-      bf16* to = copy + i * kTileK;
-      for (std::size_t g = 0; g < K / kTileK; ++g, to += 2 * kTileValues) {
-        _mm512_storeu_si512(to, decode_pairs(from + 16 * g, exponent[g]));
-      }
+  const std::size_t groups = K / kTileK, row_bytes = K / 2;
+  for_row_pairs(N, [&](std::size_t n, std::size_t lower, bool more) TRIAX_LAMBDA {
+    const std::uint8_t *from = w + n * row_bytes, *exponent = scale + n * groups;
+    const std::size_t rows = 2 * kTile;
+    Ahead ahead(more ? from + rows * row_bytes : next, rows * row_bytes);
+    Ahead(more ? exponent + rows * groups : next_scale, rows * groups).step(~std::size_t{0});
+    const std::uint8_t* second = from + lower * row_bytes;
+    const std::uint8_t* second_exponent = exponent + lower * groups;
+    std::size_t g = 0;
+    for (; g + 4 <= groups; g += 4) {  // 64 bytes of each row
+      bf16* to = copy + 2 * kTileValues * g;
+      decode_rows<4>(from, exponent, K, g, to);
+      ahead.step(kTile);
+      decode_rows<4>(second, second_exponent, K, g, to + kTileValues);
+      ahead.step(kTile);
     }
-    tile_rows({copy, kTileValues, 2 * kTileValues, 64}, lower, packed, M, K, y + n, ldy);
+    for (; g < groups; ++g) {
+      bf16* to = copy + 2 * kTileValues * g;
+      decode_rows<1>(from, exponent, K, g, to);
+      decode_rows<1>(second, second_exponent, K, g, to + kTileValues);
+    }
+    tile_rows({copy, kTileValues, 2 * kTileValues, 64, lower}, packed, M, K, y + n, ldy,
+              Ahead(nullptr, 0));
   });
 }
 
