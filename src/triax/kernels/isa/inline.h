@@ -4,8 +4,8 @@
 #define TRIAX_INLINE inline __attribute__((always_inline))
 #define TRIAX_LAMBDA __attribute__((always_inline))
 
-// Keeps a vector that was loaded once in its register, where the compiler would rather load it again
-// as the operand of each use: two loads a cycle are fewer than the multiply-adds need.
+// Keeps a vector that was loaded once in its register, where the compiler would rather load it
+// again as the operand of each use: two loads a cycle are fewer than the multiply-adds need.
 #if defined(__AVX512F__)
 #define TRIAX_KEEP(x) asm("" : "+v"(x))
 #else
