@@ -102,6 +102,16 @@ void components_text(const Accounting& a, std::string& out) {
          grouped(g.layers), grouped(g.total.parameters), grouped(g.total.bytes),
          grouped(g.total.active));
   }
+  Amount moe;
+  std::uint64_t layers = 0;
+  for (const LayerAccount& l : a.layers) {
+    if (l.ffn != Ffn::moe) continue;
+    moe += l.moe;
+    ++layers;
+  }
+  if (layers == 0) return;
+  line(out, kRow, "of them: latent MoE", grouped(moe.parameters / layers), grouped(layers),
+       grouped(moe.parameters), grouped(moe.bytes), grouped(moe.active));
 }
 
 Json amount_json(const Amount& a) {

@@ -136,6 +136,7 @@ TEST(Accounting, TextShowsScheduleAndSums) {
   const std::string text = release().format_text();
   EXPECT_THAT(text, HasSubstr("0-11, 12-23, 24-35, 36-47, 48-59, 60-71, 72-83, 84-92"));
   EXPECT_THAT(text, HasSubstr("2,779,484,478,208"));
+  EXPECT_THAT(text, HasSubstr("29,784,936,832"));
   EXPECT_THAT(text, HasSubstr("  0       * KDA, dense\n"));
   EXPECT_THAT(text, HasSubstr("  91-92     MLA, MoE\n"));
 }
