@@ -102,6 +102,11 @@ struct Packed {
     const std::uint8_t* row = p + n * (K / 2);
     const std::uint8_t* row_scale = scale + n * (K / 32);
     for (std::size_t g = k0 / 32; g < k1 / 32; ++g, panel += kParts * MR) {
+      // The rows are short and many: ask for the next tile's, a cache line at a time.
+      if (g % 4 == 0) {
+#pragma GCC unroll 16
+        for (int j = 0; j < NR; ++j) __builtin_prefetch(row + (NR + j) * (K / 2) + g * 16);
+      }
 #pragma GCC unroll 16
       for (int j = 0; j < NR; ++j) {
         V w[kParts];
