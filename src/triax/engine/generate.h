@@ -24,10 +24,10 @@ bool prefill(Context& ctx, const Model& model, SequenceState& state,
              const std::function<bool(std::size_t done, std::size_t total)>& progress = {});
 
 struct GenerateOptions {
-  SamplingParams sampling;
+  SamplingParams sampling = {};
   std::size_t max_tokens = 256;
   std::size_t chunk = kPrefillChunk;
-  std::vector<std::int32_t> stop_ids;
+  std::vector<std::int32_t> stop_ids = {};
 };
 
 enum class Finish : std::uint8_t { stop, length, cancelled };
@@ -42,8 +42,8 @@ struct GenerateResult {
 };
 
 struct GenerateCallbacks {
-  std::function<bool(std::size_t done, std::size_t total)> on_prompt;  // false: cancel
-  std::function<bool(std::int32_t id)> on_token;                       // false: cancel
+  std::function<bool(std::size_t done, std::size_t total)> on_prompt = {};  // false: cancel
+  std::function<bool(std::int32_t id)> on_token = {};                       // false: cancel
 };
 
 GenerateResult generate(Context& ctx, const Model& model, SequenceState& state,
