@@ -42,12 +42,12 @@ class Counter {
     one.bytes = checked_mul(checked_mul(elements, element_bytes), copies);
     one.active = active(row, elements, one);
     sums_[index_of(row.component)] += one;
-    if (row.role == Role::expert_scale) out_.routed_scale_bytes += one.bytes;
+    if (row.role == TensorRole::expert_scale) out_.routed_scale_bytes += one.bytes;
     if (row.scope == Scope::layer || row.scope == Scope::expert) {
       out_.layers[id.layer].total += one;
       if (is_moe(row.component)) out_.layers[id.layer].moe += one;
     }
-    if (row.role == Role::embedding) {
+    if (row.role == TensorRole::embedding) {
       embedding_row_bytes_ = elements / config_.vocab_size * element_bytes;
     }
   }
@@ -62,7 +62,7 @@ class Counter {
 
  private:
   std::uint64_t active(const TensorRow& row, std::uint64_t elements, const Amount& one) const {
-    if (row.role == Role::embedding) return elements / config_.vocab_size;
+    if (row.role == TensorRole::embedding) return elements / config_.vocab_size;
     if (row.component != Component::routed_experts) return is_vision(row) ? 0 : one.parameters;
     // top-k of the layer's experts, whatever part of them `one` is
     return one.parameters / config_.num_experts * config_.num_experts_per_token;
@@ -74,7 +74,7 @@ class Counter {
     if (component == Component::depth_mix || component == Component::norm) {
       // every norm vector is an instance; a mix is a norm and a projection
       for_each_tensor(config_, {true, false}, [&](const TensorId& id) {
-        const bool counts = component == Component::norm || id.row->role == Role::mix_norm;
+        const bool counts = component == Component::norm || id.row->role == TensorRole::mix_norm;
         best += id.row->component == component && counts ? 1 : 0;
       });
       return best;

@@ -107,8 +107,8 @@ synth::Recipe recipe_of(const K3Config& config, const TensorId& id, const Tensor
   out.inputs = 1;
   for (std::size_t i = 1; i < tensor.shape.size(); ++i) out.inputs *= tensor.shape[i];
   // What one stored byte of an expert row stands for.
-  if (out.role == Role::expert_packed) out.inputs *= 2;
-  if (out.role == Role::expert_scale) out.inputs *= 32;
+  if (out.role == TensorRole::expert_packed) out.inputs *= 2;
+  if (out.role == TensorRole::expert_scale) out.inputs *= 32;
   out.live = id.row->quirk == Quirk::padded ? config.kda_num_heads : checked_product(tensor.shape);
   return out;
 }

@@ -129,7 +129,8 @@ void fill(const Recipe& recipe, std::size_t begin, std::size_t end, std::span<st
     case Init::Kind::uniform:
       return fill_values(recipe, begin, end, Uniform{init.a, init.b - init.a}, out.data());
     case Init::Kind::mxfp4:
-      if (recipe.role == Role::expert_packed) return fill_packed(recipe, begin, end, out.data());
+      if (recipe.role == TensorRole::expert_packed)
+        return fill_packed(recipe, begin, end, out.data());
       return fill_scale(recipe, by_columns, begin, end, out.data());
   }
 }

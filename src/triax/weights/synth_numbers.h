@@ -27,7 +27,7 @@ std::uint64_t stream_key(std::uint64_t seed, std::string_view name);
 
 // One tensor's recipe.
 struct Recipe {
-  Role role{};
+  TensorRole role{};
   DType dtype{};
   std::uint64_t key = 0;
   std::size_t inputs = 1;  // columns of a matrix: of packed and scale tensors the decoded ones

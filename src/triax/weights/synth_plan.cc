@@ -106,7 +106,7 @@ class Cutter {
 
  private:
   // An expert's packed weights and their scales stay in one shard.
-  static bool starts_unit(const TensorId& id) { return id.row->role != Role::expert_scale; }
+  static bool starts_unit(const TensorId& id) { return id.row->role != TensorRole::expert_scale; }
 
   std::size_t shards_, limit_;
   std::size_t total_ = 0, units_ = 0;  // units: those not yet placed

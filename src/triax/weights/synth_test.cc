@@ -83,8 +83,9 @@ TEST(Synth, SampleOfBench) {
 // Any run of elements can be made alone.
 TEST(Synth, PiecesEqualTheWhole) {
   for (const auto& [role, dtype] :
-       {std::pair{Role::matrix, DType::BF16}, std::pair{Role::a_log, DType::F32},
-        std::pair{Role::expert_packed, DType::U8}, std::pair{Role::expert_scale, DType::U8}}) {
+       {std::pair{TensorRole::matrix, DType::BF16}, std::pair{TensorRole::a_log, DType::F32},
+        std::pair{TensorRole::expert_packed, DType::U8},
+        std::pair{TensorRole::expert_scale, DType::U8}}) {
     const synth::Recipe recipe{role, dtype, synth::stream_key(7, "x"), 64, 900};
     const std::size_t size = dtype_size(dtype), n = 1024;
     std::vector<std::byte> whole(n * size), pieces(n * size);

@@ -163,8 +163,8 @@ std::vector<std::size_t> tensor_shape(const TensorRow& row, const K3Config& conf
 }
 
 std::uint64_t parameters_of(const TensorRow& row, std::uint64_t elements) {
-  if (row.role == Role::expert_scale) return 0;
-  return row.role == Role::expert_packed ? 2 * elements : elements;
+  if (row.role == TensorRole::expert_scale) return 0;
+  return row.role == TensorRole::expert_packed ? 2 * elements : elements;
 }
 
 std::optional<TensorId> identify(const K3Config& config, std::string_view root,

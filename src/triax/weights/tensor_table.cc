@@ -96,7 +96,7 @@ using Mlp = MlpWeights;
 using Moe = MoeWeights;
 using D = Dim;
 using C = Component;
-using R = Role;
+using R = TensorRole;
 using S = Scope;
 using Q = Quirk;
 constexpr DType BF16 = DType::BF16, F32 = DType::F32, U8 = DType::U8;
@@ -255,32 +255,32 @@ std::string_view component_name(Component component) {
   return kComponentNames[static_cast<std::size_t>(component)];
 }
 
-Init init_of(Role role) {
+Init init_of(TensorRole role) {
   using Kind = Init::Kind;
   switch (role) {
-    case Role::embedding:
-    case Role::conv:
+    case TensorRole::embedding:
+    case TensorRole::conv:
       return {Kind::normal, 0.0, 0.5};
-    case Role::vision_positions:
+    case TensorRole::vision_positions:
       return {Kind::normal, 0.0, 0.3};
-    case Role::norm:
-    case Role::mix_norm:
+    case TensorRole::norm:
+    case TensorRole::mix_norm:
       return {Kind::normal, 1.0, 0.1};
-    case Role::head:
+    case TensorRole::head:
       return {Kind::normal_by_columns, 0.0, 2.0};
-    case Role::matrix:
-    case Role::mix_proj:
-    case Role::router:
-    case Role::vision_matrix:
+    case TensorRole::matrix:
+    case TensorRole::mix_proj:
+    case TensorRole::router:
+    case TensorRole::vision_matrix:
       return {Kind::normal_by_columns, 0.0, 1.0};
-    case Role::a_log:
+    case TensorRole::a_log:
       return {Kind::uniform, -0.5, 0.75};
-    case Role::dt_bias:
+    case TensorRole::dt_bias:
       return {Kind::uniform, -5.0, 0.0};
-    case Role::router_bias:
+    case TensorRole::router_bias:
       return {Kind::uniform, -0.05, 0.05};
-    case Role::expert_packed:
-    case Role::expert_scale:
+    case TensorRole::expert_packed:
+    case TensorRole::expert_scale:
       return {Kind::mxfp4, 0.0, 1.0};
   }
   TRIAX_CHECK(false, "role without an initialisation");

@@ -54,7 +54,7 @@ inline constexpr std::size_t kComponents = 13;
 std::string_view component_name(Component component);  // "kda", "routed_experts", ...
 
 // What a tensor is to an optimiser, a quantiser and to synthesis.
-enum class Role : std::uint8_t {
+enum class TensorRole : std::uint8_t {
   matrix,
   embedding,
   head,
@@ -126,7 +126,7 @@ struct Init {
   double a = 0;  // mean, or low end
   double b = 0;  // standard deviation, gain, or high end
 };
-Init init_of(Role role);
+Init init_of(TensorRole role);
 
 // A member of K3Weights, as a function of the layer. Empty for experts and vision.
 struct Slot {
@@ -143,7 +143,7 @@ struct TensorRow {
   DType dtype;
   Quirk quirk;
   Component component;
-  Role role;
+  TensorRole role;
   Slot slot;
 };
 
