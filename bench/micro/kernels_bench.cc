@@ -2,6 +2,9 @@
 // GFLOP/s of products, GB/s of what must be read (and written). Hold them against Limit/*.
 #include <benchmark/benchmark.h>
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -222,12 +225,42 @@ void register_limits() {
   if (isa_available(Isa::avx512)) add("Limit/avx512", spin_avx512);
   if (isa_available(Isa::avx512bf16)) add("Limit/avx512bf16", spin_avx512bf16);
   if (!isa_available(Isa::avx2)) return;
-  benchmark::RegisterBenchmark("Limit/read", [](State& s) {
-    const std::size_t n = std::size_t{1200} << 20;
-    const Buffer<char> p(n);
-    for (auto _ : s) benchmark::DoNotOptimize(read_all(p.data(), n));
-    set_counters(s, 0, static_cast<double>(n));
-  });
+  benchmark::RegisterBenchmark("Limit/read",
+                               [](State& s) {
+                                 const std::size_t n = std::size_t{1200} << 20;
+                                 const Buffer<char> p(n);
+                                 for (auto _ : s) benchmark::DoNotOptimize(read_all(p.data(), n));
+                                 set_counters(s, 0, static_cast<double>(n));
+                               })
+      ->Threads(1)
+      ->Threads(2)
+      ->UseRealTime();
+}
+
+// The matrix unit, where there is one: packing counts as part of the product.
+void register_matrix() {
+  if (!isa_available(Isa::amx)) return;
+  const MatrixKernels& matrix = *kernel_table(Isa::amx).matrix;
+  for (const std::size_t M : {16, 32, 64, 256, 512}) {
+    const std::string name = fmt::format("amx/product_bf16/{}/2048/2048", M);
+    benchmark::RegisterBenchmark(name.c_str(), [&matrix, M](State& s) {
+      const std::size_t N = 2048, K = 2048, columns = 128, rows = std::min<std::size_t>(M, 256);
+      const Buffer<float> x = floats(M * K);
+      Buffer<bf16> packed(packed_size(M, K));
+      Buffer<float> scratch(matrix_scratch(K));
+      std::vector<const float*> at;
+      for (std::size_t m = 0; m < M; ++m) at.push_back(x.data() + m * K);
+      dense<float, bf16>(s, x, halves, M, N, K, [&](const float*, const bf16* w, float* y) {
+        matrix.pack(at.data(), M, K, packed.data(), K);
+        for (std::size_t m = 0; m < M; m += rows) {
+          for (std::size_t n = 0; n < N; n += columns) {
+            matrix.product_bf16(packed.data() + m * K, rows, w + n * K, K, columns, K,
+                                y + m * N + n, N, scratch.data());
+          }
+        }
+      });
+    });
+  }
 }
 
 }  // namespace
@@ -238,6 +271,7 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   bench::register_limits();
+  bench::register_matrix();
   for (int i = 0; i < kIsaCount; ++i) {
     if (!isa_available(static_cast<Isa>(i))) continue;
     bench::register_products(kernel_table(static_cast<Isa>(i)));
