@@ -224,6 +224,7 @@ void register_limits() {
   if (isa_available(Isa::avx2)) add("Limit/avx2", spin_avx2);
   if (isa_available(Isa::avx512)) add("Limit/avx512", spin_avx512);
   if (isa_available(Isa::avx512bf16)) add("Limit/avx512bf16", spin_avx512bf16);
+  if (isa_available(Isa::amx)) add("Limit/amx", spin_amx);
   if (!isa_available(Isa::avx2)) return;
   benchmark::RegisterBenchmark("Limit/read",
                                [](State& s) {

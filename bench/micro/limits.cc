@@ -29,6 +29,30 @@ SPIN(spin_avx512bf16, "avx512f,avx512bw,avx512bf16", __m512, 16, 64,
      acc[i] = _mm512_dpbf16_ps(acc[i], __m512bh{}, __m512bh{}))
 #undef SPIN
 
+// Four tiles of sums from two tiles of each operand, all of them zero.
+__attribute__((target("amx-tile,amx-bf16"))) double spin_amx(std::size_t rounds) {
+  struct alignas(64) Config {
+    unsigned char palette, start_row, reserved[14];
+    unsigned short bytes[16];
+    unsigned char rows[16];
+  };
+  static constexpr Config full{
+      1, 0, {}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
+  _tile_loadconfig(&full);
+  _tile_zero(4);
+  _tile_zero(5);
+  _tile_zero(6);
+  _tile_zero(7);
+  for (std::size_t r = 0; r < rounds; ++r) {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 5, 6);
+    _tile_dpbf16ps(2, 4, 7);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_release();
+  return static_cast<double>(rounds) * 4 * 16 * 16 * 32 * 2;
+}
+
 __attribute__((target("avx2"))) unsigned read_all(const void* p, std::size_t n) {
   const char* bytes = static_cast<const char*>(p);
   __m256i a[8] = {};
