@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "limits.h"
@@ -226,16 +227,23 @@ void register_limits() {
   if (isa_available(Isa::avx512bf16)) add("Limit/avx512bf16", spin_avx512bf16);
   if (isa_available(Isa::amx)) add("Limit/amx", spin_amx);
   if (!isa_available(Isa::avx2)) return;
-  benchmark::RegisterBenchmark("Limit/read",
-                               [](State& s) {
-                                 const std::size_t n = std::size_t{1200} << 20;
-                                 const Buffer<char> p(n);
-                                 for (auto _ : s) benchmark::DoNotOptimize(read_all(p.data(), n));
-                                 set_counters(s, 0, static_cast<double>(n));
-                               })
-      ->Threads(1)
-      ->Threads(2)
-      ->UseRealTime();
+  for (const std::size_t threads : {1, 2}) {
+    const std::string name = fmt::format("Limit/read/{}_threads", threads);
+    benchmark::RegisterBenchmark(name.c_str(), [threads](State& s) {
+      const std::size_t n = std::size_t{1200} << 20;
+      const Buffer<char> p(n * threads);
+      for (auto _ : s) {
+        const auto read = [&](std::size_t t) {
+          benchmark::DoNotOptimize(read_all(p.data() + t * n, n));
+        };
+        std::thread other;
+        if (threads == 2) other = std::thread(read, 1);
+        read(0);
+        if (threads == 2) other.join();
+      }
+      set_counters(s, 0, static_cast<double>(n * threads));
+    })->UseRealTime();
+  }
 }
 
 // The matrix unit, where there is one: packing counts as part of the product.
