@@ -26,6 +26,7 @@ function(triax_module name)
 
   if(TRIAX_TESTS AND tests)
     add_executable(triax_${name}_test ${tests})
+    target_include_directories(triax_${name}_test PRIVATE ${CMAKE_SOURCE_DIR}/tests)
     target_link_libraries(triax_${name}_test PRIVATE triax_${name} GTest::gtest GTest::gmock GTest::gtest_main)
     target_compile_definitions(triax_${name}_test PRIVATE
       TRIAX_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TRIAX_GOLDEN_DIR="${CMAKE_SOURCE_DIR}/tests/golden")

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "support/temp_folder.h"
 #include "triax/core/error.h"
 
 namespace triax::test {
@@ -21,17 +22,11 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Scratch {
-  fs::path path;
+  TempFolder folder;
+  const fs::path& path = folder.path();
   Scratch() {
-    std::string pattern = (fs::temp_directory_path() / "triax-e2e-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) fail("no temporary folder");
-    path = pattern;
     fs::create_directory(path / "home");
     fs::create_directory(path / "tmp");
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
   }
 };
 

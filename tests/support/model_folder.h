@@ -3,7 +3,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstddef>
 #include <filesystem>
@@ -13,29 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "support/temp_folder.h"
 #include "triax/checkpoint/checkpoint.h"
 #include "triax/checkpoint/writer.h"
 #include "triax/core/error.h"
 
 namespace triax::test {
-
-// Removed with everything in it at the end of the scope.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "triax-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) fail("{}: cannot make a folder", name);
-    path_ = name;
-  }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline std::string read_text(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);

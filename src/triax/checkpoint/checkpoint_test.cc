@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "triax/checkpoint/test_folder.h"
+#include "support/checkpoint_folder.h"
 
 namespace triax {
 namespace {

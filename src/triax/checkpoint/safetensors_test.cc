@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "triax/checkpoint/test_folder.h"
+#include "support/checkpoint_folder.h"
 
 namespace triax {
 namespace {

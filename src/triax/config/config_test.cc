@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "support/temp_folder.h"
 #include "triax/core/error.h"
 
 namespace triax {
@@ -496,16 +497,11 @@ TEST(ConfigTokens, EosIsOneIdOrAList) {
 
 class ConfigFolder : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "triax-config-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
   void write(const char* name, const std::string& text) const {
     std::ofstream(folder_ / name) << text;
   }
-  fs::path folder_;
+  test::TempFolder temp_;
+  const fs::path& folder_ = temp_.path();
 };
 
 TEST_F(ConfigFolder, GenerationConfigAddsEnds) {

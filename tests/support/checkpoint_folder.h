@@ -2,7 +2,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cstdint>
 #include <cstring>
@@ -14,38 +13,22 @@
 #include <string_view>
 #include <vector>
 
+#include "support/temp_folder.h"
 #include "triax/checkpoint/writer.h"
 #include "triax/core/error.h"
 
 namespace triax::test {
 
-class TestFolder {
+class TestFolder : public TempFolder {
  public:
-  TestFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "triax-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) fail("{}: cannot create the folder", name);
-    path_ = name;
-  }
-  ~TestFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
   std::string read(std::string_view name) const {
-    std::ifstream file(path_ / name, std::ios::binary);
+    std::ifstream file(*this / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
   void write(std::string_view name, std::string_view bytes) const {
-    std::ofstream file(path_ / name, std::ios::binary);
+    std::ofstream file(*this / name, std::ios::binary);
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
-
- private:
-  std::filesystem::path path_;
 };
 
 // The message of the Error that `call` throws; it must be one line.
