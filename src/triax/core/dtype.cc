@@ -10,14 +10,15 @@ struct Row {
   std::string_view name;
   std::size_t size;
 };
-constexpr std::array<Row, 8> kRows{{{DType::F64, "F64", 8},
+constexpr std::array<Row, 9> kRows{{{DType::F64, "F64", 8},
                                     {DType::F32, "F32", 4},
                                     {DType::BF16, "BF16", 2},
                                     {DType::F16, "F16", 2},
                                     {DType::I64, "I64", 8},
                                     {DType::I32, "I32", 4},
                                     {DType::U8, "U8", 1},
-                                    {DType::F8_E8M0, "F8_E8M0", 1}}};
+                                    {DType::F8_E8M0, "F8_E8M0", 1},
+                                    {DType::I8, "I8", 1}}};
 
 }  // namespace
 

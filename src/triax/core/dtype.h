@@ -34,7 +34,7 @@ inline float round_to_bf16(float x) {
 }
 
 // The dtypes that safetensors headers of K3-shaped checkpoints and golden files use.
-enum class DType : std::uint8_t { F64, F32, BF16, F16, I64, I32, U8, F8_E8M0 };
+enum class DType : std::uint8_t { F64, F32, BF16, F16, I64, I32, U8, F8_E8M0, I8 };
 
 std::size_t dtype_size(DType type);       // bytes of one element
 std::string_view dtype_name(DType type);  // as in a safetensors header

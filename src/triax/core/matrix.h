@@ -8,21 +8,32 @@
 
 namespace triax {
 
+// Columns of an 8-bit or MXFP4 matrix that share a scale.
+inline constexpr std::size_t kQuantGroup = 32;
+
 // A trunk matrix [rows = out, cols = in], rows dense. `data` needs no alignment beyond the
-// element's.
+// element's. An I8 matrix stands for code * scale, codes in [-127, 127], cols a multiple of 32.
 struct MatrixView {
   const void* data = nullptr;
-  DType dtype = DType::BF16;  // BF16 or F32
+  DType dtype = DType::BF16;  // BF16, F32 or I8
   std::size_t rows = 0;
   std::size_t cols = 0;
+  const bf16* scale = nullptr;  // I8 only: [rows, cols / 32]
 
   bool present() const { return data != nullptr; }
   const bf16* as_bf16() const { return static_cast<const bf16*>(data); }
   const float* as_f32() const { return static_cast<const float*>(data); }
+  const std::int8_t* as_i8() const { return static_cast<const std::int8_t*>(data); }
+  // Of the weights, scales included.
+  std::size_t bytes() const {
+    return rows * cols * dtype_size(dtype) +
+           (scale == nullptr ? 0 : rows * (cols / kQuantGroup) * sizeof(bf16));
+  }
   // Rows [begin, end): a head's block of a projection, for example.
   MatrixView row_slice(std::size_t begin, std::size_t end) const {
     const char* at = static_cast<const char*>(data) + begin * cols * dtype_size(dtype);
-    return {at, dtype, end - begin, cols};
+    const bf16* scales = scale == nullptr ? nullptr : scale + begin * (cols / kQuantGroup);
+    return {at, dtype, end - begin, cols, scales};
   }
 };
 

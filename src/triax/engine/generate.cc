@@ -39,7 +39,10 @@ GenerateResult generate(Context& ctx, const Model& model, SequenceState& state,
   out.prompt_seconds = watch.seconds();
   watch.restart();
   while (out.ids.size() < options.max_tokens) {
-    const std::int32_t id = sampler.sample(logits);
+    const std::int32_t id = [&] {
+      const ProfileScope profile(ctx.profile, Family::sampling);
+      return sampler.sample(logits);
+    }();
     if (std::find(options.stop_ids.begin(), options.stop_ids.end(), id) != options.stop_ids.end()) {
       out.finish = Finish::stop;
       break;

@@ -30,6 +30,7 @@ struct Residual {
 // A mix over depth at one site of a layer; `site` is "attn_mix" or "mlp_mix".
 void mix(Context& ctx, const Layer& layer, std::string_view site, const Residual& residual,
          const DepthMixWeights& w, Mat<float> x) {
+  const ProfileScope profile(ctx.profile, Family::depth_mix);
   const Arena::Scope scope(ctx.arena);
   const auto sources = residual.sources();
   Mat<float> probs, scores;
@@ -47,6 +48,7 @@ void mix(Context& ctx, const Layer& layer, std::string_view site, const Residual
 
 // mix -> store at a block's start -> norm -> attention -> add
 void attention_half(Context& ctx, const Layer& layer, Residual& residual, Mat<float> x) {
+  const ProfileScope profile(ctx.profile, Family::norms);
   const K3Config& c = layer.config;
   const LayerWeights& w = layer.weights;
   const bool opens_block = c.opens_block(layer.index);
@@ -78,6 +80,7 @@ void attention_half(Context& ctx, const Layer& layer, Residual& residual, Mat<fl
 
 // mix -> norm -> feed-forward -> add
 void ffn_half(Context& ctx, const Layer& layer, Residual& residual, Mat<float> x) {
+  const ProfileScope profile(ctx.profile, Family::norms);
   const Arena::Scope scope(ctx.arena);
   const K3Config& c = layer.config;
   const LayerWeights& w = layer.weights;
@@ -114,6 +117,7 @@ void head(Context& ctx, const Model& model, const Residual& residual, const Batc
           Mat<float> logits) {
   const std::vector<std::size_t>& rows = batch.logit_rows;
   if (rows.empty()) return;
+  const ProfileScope profile(ctx.profile, Family::lm_head);
   const Arena::Scope scope(ctx.arena);
   const K3Config& c = model.config;
   std::vector<Mat<const float>> sources;
@@ -122,6 +126,7 @@ void head(Context& ctx, const Model& model, const Residual& residual, const Batc
   const Mat<float> x = ctx.arena.take_mat<float>(rows.size(), c.hidden_size);
   Mat<const float> normed_from = sources.back();
   if (c.uses_attn_res()) {
+    const ProfileScope mixing(ctx.profile, Family::depth_mix);
     const Mat<float> probs = ctx.arena.take_mat<float>(rows.size(), sources.size());
     ops::depth_mix(ctx, sources, model.weights.output_attn_res.w, c.rms_norm_eps, x, probs);
     probe_value(ctx, "output_mix", x);
@@ -183,7 +188,10 @@ void forward(Context& outer, const Model& model, std::span<const BatchEntry> ent
   const std::size_t T = batch.rows();
   Residual residual{ctx.arena.take_mat<float>(T, c.hidden_size), {}};
   const Mat<float> x = ctx.arena.take_mat<float>(T, c.hidden_size);
-  ops::embed(ctx, model.weights.embed_tokens, batch.ids, residual.s);  // no scaling
+  {
+    const ProfileScope profile(ctx.profile, Family::embedding);
+    ops::embed(ctx, model.weights.embed_tokens, batch.ids, residual.s);  // no scaling
+  }
 
   for (std::size_t l = 0; l < c.num_hidden_layers; ++l) {
     const Layer layer{c, model.weights.layers[l], model.experts, l, batch};

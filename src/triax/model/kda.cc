@@ -35,6 +35,7 @@ Gates gates(Context& ctx, const Layer& layer, Mat<const float> x) {
   const K3Config& c = layer.config;
   const KdaWeights& w = layer.weights.kda;
   const std::size_t T = x.shape[0], P = c.kda_inner(), H = c.kda_num_heads;
+  const ProfileScope profile(ctx.profile, Family::kda_projections);
   Gates out{ctx.arena.take_mat<float>(T, P), ctx.arena.take_mat<float>(T, H),
             ctx.arena.take_mat<float>(T, P)};
   const Mat<float> f_a = ctx.arena.take_mat<float>(T, c.kda_head_dim);
@@ -87,6 +88,7 @@ void probe_state(Context& ctx, const Layer& layer) {
 }  // namespace
 
 void kda_attention(Context& ctx, const Layer& layer, Mat<const float> x, Mat<float> out) {
+  const ProfileScope profile(ctx.profile, Family::kda_recurrence);
   const Arena::Scope scope(ctx.arena);
   const K3Config& c = layer.config;
   const KdaWeights& w = layer.weights.kda;
@@ -96,7 +98,10 @@ void kda_attention(Context& ctx, const Layer& layer, Mat<const float> x, Mat<flo
   const Mat<float> k_proj = ctx.arena.take_mat<float>(T, P);
   const Mat<float> v_proj = ctx.arena.take_mat<float>(T, P);
   const ops::LinearJob projections[] = {{w.q_proj, q_proj}, {w.k_proj, k_proj}, {w.v_proj, v_proj}};
-  ops::linear(ctx, x, projections);
+  {
+    const ProfileScope projecting(ctx.profile, Family::kda_projections);
+    ops::linear(ctx, x, projections);
+  }
   // Rounded as the tail keeps them: a row sees the same inputs from this pass and from the cache.
   for (const Mat<float>& m : {q_proj, k_proj, v_proj}) ops::round_in_bf16_mode(ctx, m);
   probe_value(ctx, layer, "kda.q_proj", q_proj);
@@ -133,7 +138,10 @@ void kda_attention(Context& ctx, const Layer& layer, Mat<const float> x, Mat<flo
 
   ops::rms_norm_gated(ctx, o, w.o_norm, gate.output, c.rms_norm_eps, o);
   probe_value(ctx, layer, "kda.o_gated", split_heads(o, H));
-  ops::linear(ctx, o, w.o_proj, out);
+  {
+    const ProfileScope projecting(ctx.profile, Family::kda_projections);
+    ops::linear(ctx, o, w.o_proj, out);
+  }
   probe_value(ctx, layer, "kda.out", out);
   probe_state(ctx, layer);
 }

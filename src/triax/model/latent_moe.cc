@@ -17,6 +17,7 @@ struct Routing {
 
 // The router sees x, never z.
 Routing choose(Context& ctx, const Layer& layer, Mat<const float> x) {
+  const ProfileScope profile(ctx.profile, Family::router);
   const K3Config& c = layer.config;
   const MoeWeights& w = layer.weights.moe;
   const std::size_t T = x.shape[0], k = c.num_experts_per_token;
@@ -35,6 +36,18 @@ Routing choose(Context& ctx, const Layer& layer, Mat<const float> x) {
   return out;
 }
 
+// The chosen experts' weights, leased from their store while the products run.
+void run_experts(Context& ctx, const Layer& layer, const Routing& routing, Mat<const float> z,
+                 Mat<float> aggregate) {
+  const ProfileScope profile(ctx.profile, Family::routed_experts);
+  const K3Config& c = layer.config;
+  const std::vector<std::int32_t> used = ops::experts_in_use(routing.ids);
+  std::vector<ExpertView> views(used.size());
+  const ExpertLease lease = layer.experts->acquire(layer.index, used, views);
+  const ops::Activation act{c.act_situ, c.activation_situ_beta, c.activation_situ_linear_beta};
+  ops::routed_experts(ctx, z, routing.ids, routing.weights, used, views, act, aggregate);
+}
+
 }  // namespace
 
 void latent_moe(Context& ctx, const Layer& layer, Mat<const float> x, Mat<float> out) {
@@ -43,6 +56,7 @@ void latent_moe(Context& ctx, const Layer& layer, Mat<const float> x, Mat<float>
   const MoeWeights& w = layer.weights.moe;
   const std::size_t T = x.shape[0], L = c.routed_expert_hidden_size;
 
+  const ProfileScope profile(ctx.profile, Family::latent);
   const Routing routing = choose(ctx, layer, x);
   Mat<const float> z = x;  // [T, latent]
   if (c.has_latent) {
@@ -52,13 +66,9 @@ void latent_moe(Context& ctx, const Layer& layer, Mat<const float> x, Mat<float>
     z = latent;
   }
 
-  const std::vector<std::int32_t> used = ops::experts_in_use(routing.ids);
-  std::vector<ExpertView> views(used.size());
-  const ExpertLease lease = layer.experts->acquire(layer.index, used, views);
   // Without a latent space the aggregate is the routed output itself.
   const Mat<float> aggregate = c.has_latent ? ctx.arena.take_mat<float>(T, L) : out;
-  const ops::Activation act{c.act_situ, c.activation_situ_beta, c.activation_situ_linear_beta};
-  ops::routed_experts(ctx, z, routing.ids, routing.weights, used, views, act, aggregate);
+  run_experts(ctx, layer, routing, z, aggregate);
   probe_value(ctx, layer, "moe.aggregate", aggregate);
 
   if (c.has_latent) {
@@ -72,6 +82,7 @@ void latent_moe(Context& ctx, const Layer& layer, Mat<const float> x, Mat<float>
 
   if (c.num_shared_experts > 0) {
     const Mat<float> shared = ctx.arena.take_mat<float>(T, c.hidden_size);
+    const ProfileScope sharing(ctx.profile, Family::shared_experts);
     gated_mlp(ctx, c, w.shared_experts, x, shared);
     probe_value(ctx, layer, "moe.shared", shared);
     ops::add(ctx, out, shared, out);

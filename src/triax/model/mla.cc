@@ -92,6 +92,7 @@ void probe_cache(Context& ctx, const Layer& layer) {
 }  // namespace
 
 void mla_attention(Context& ctx, const Layer& layer, Mat<const float> x, Mat<float> out) {
+  const ProfileScope profile(ctx.profile, Family::mla_projections);
   const Arena::Scope scope(ctx.arena);
   const K3Config& c = layer.config;
   const MlaWeights& w = layer.weights.mla;
@@ -110,7 +111,10 @@ void mla_attention(Context& ctx, const Layer& layer, Mat<const float> x, Mat<flo
   const Mat<float> attended = ctx.arena.take_mat<float>(T, H * c.v_head_dim);
   const ops::MlaShape shape{H, c.qk_nope_head_dim, c.qk_rope_head_dim, c.v_head_dim,
                             c.kv_lora_rank};
-  ops::mla_attend(ctx, shape, q, w.kv_b_proj, layer.batch.segments, caches, attended);
+  {
+    const ProfileScope attending(ctx.profile, Family::mla_attention);
+    ops::mla_attend(ctx, shape, q, w.kv_b_proj, layer.batch.segments, caches, attended);
+  }
   probe_value(ctx, layer, "mla.attended", split_heads(attended, H));
 
   if (c.mla_use_output_gate) {

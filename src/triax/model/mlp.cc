@@ -20,6 +20,7 @@ void gated_mlp(Context& ctx, const K3Config& c, const MlpWeights& w, Mat<const f
 }
 
 void dense_mlp(Context& ctx, const Layer& layer, Mat<const float> x, Mat<float> out) {
+  const ProfileScope profile(ctx.profile, Family::dense_mlp);
   gated_mlp(ctx, layer.config, layer.weights.mlp, x, out);
 }
 

@@ -35,6 +35,7 @@ void depth_mix(Context& ctx, std::span<const Mat<const float>> sources, Vec<cons
   check_shapes(sources, w, y, probs, scores);
   const std::size_t T = y.shape[0], n = y.shape[1], S = sources.size();
   if (T == 0) return;
+  ctx.count(0, 6 * T * n * S);  // score: norm and product; then the weighted sum
   const Arena::Scope scope(ctx.arena);
   const KernelTable& k = kernels();
   const Mat<float> score = ctx.arena.take_mat<float>(T, S);  // [T, S]

@@ -64,6 +64,9 @@ void kda(Context& ctx, const KdaInputs& in, std::span<const Segment> segments,
   check_shapes(in, segments, states, o);
   const Dims d{in.q.shape[1], in.q.shape[2], in.v.shape[2],
                1.0f / std::sqrt(static_cast<float>(in.q.shape[2]))};
+  // States are read and written once a pass; decay, two products with S and one rank-one update.
+  const std::size_t state_values = d.heads * d.K * d.V;
+  ctx.count(segments.size() * state_values * 2 * sizeof(float), 7 * in.q.shape[0] * state_values);
   const Arena::Scope scope(ctx.arena);
   const std::size_t slice = round_up(std::max(KdaScratch::size(d.K, d.V), 2 * d.K + d.V), 16);
   const std::span<float> scratch = ctx.arena.take<float>(ctx.pool.threads() * slice);

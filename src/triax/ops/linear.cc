@@ -118,6 +118,7 @@ void run_item(const Part& p, std::size_t item, const Operand& x, float* scratch)
 }
 
 void run(Context& ctx, const Operand& x, std::size_t T, std::span<const LinearJob> jobs) {
+  for (const LinearJob& job : jobs) ctx.count(job.w.bytes(), 2 * T * job.w.rows * job.w.cols);
   const std::span<Part> parts = ctx.arena.take<Part>(2 * jobs.size());
   std::size_t count = 0, items = 0;
   const auto add = [&](Part part) {
@@ -222,6 +223,7 @@ void embed(Context& ctx, const MatrixView& table, Vec<const std::int32_t> ids, M
           ids[t], t, table.rows);
     }
   }
+  ctx.count(T * n * dtype_size(table.dtype), 0);
   const KernelTable& k = kernels();
   for_row_blocks(ctx, T, n, [&](std::size_t begin, std::size_t end) {
     for (std::size_t t = begin; t < end; ++t) {

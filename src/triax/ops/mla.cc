@@ -37,15 +37,20 @@ void check_shapes(const MlaShape& s, Mat<const float> q, const MatrixView& kv_b,
 // token):
 //   absorbed: n (nope latent + latent value) + pairs (latent + rope + latent)
 //   expanded: L (nope + value) latent        + pairs (nope + rope + value)
-// One row is always absorbed: a step of generation is computed alike at every length.
-bool choose_absorbed(const MlaShape& s, std::size_t rows, std::size_t context) {
-  if (rows == 1) return true;
+struct Cost {
+  double absorbed, expanded;
+};
+Cost multiplications(const MlaShape& s, std::size_t rows, std::size_t context) {
   const double n = static_cast<double>(rows), L = static_cast<double>(context);
   const double pairs = n * L - n * (n - 1) / 2;
   const double block = static_cast<double>((s.nope + s.value) * s.latent);
-  const double absorbed = n * block + pairs * static_cast<double>(2 * s.latent + s.rope);
-  const double expanded = L * block + pairs * static_cast<double>(s.nope + s.rope + s.value);
-  return absorbed <= expanded;
+  return {n * block + pairs * static_cast<double>(2 * s.latent + s.rope),
+          L * block + pairs * static_cast<double>(s.nope + s.rope + s.value)};
+}
+
+// One row is always absorbed: a step of generation is computed alike at every length.
+bool choose_absorbed(const Cost& cost, std::size_t rows) {
+  return rows == 1 || cost.absorbed <= cost.expanded;
 }
 
 }  // namespace
@@ -73,11 +78,14 @@ void mla_attend(Context& ctx, const MlaShape& shape, Mat<const float> q, const M
               expanded = segments.size();  // absorbed from the front, expanded from the back
   for (std::size_t i = 0; i < segments.size(); ++i) {
     if (segments[i].rows == 0) continue;
-    const bool a =
-        path == MlaPath::absorbed ||
-        (path == MlaPath::automatic && choose_absorbed(shape, segments[i].rows, caches[i].tokens));
+    const Cost cost = multiplications(shape, segments[i].rows, caches[i].tokens);
+    const bool a = path == MlaPath::absorbed ||
+                   (path == MlaPath::automatic && choose_absorbed(cost, segments[i].rows));
     index[a ? absorbed++ : --expanded] = i;
+    ctx.count(caches[i].tokens * caches[i].width * dtype_size(caches[i].dtype),
+              static_cast<std::uint64_t>(2 * (a ? cost.absorbed : cost.expanded)) * shape.heads);
   }
+  ctx.count(kv_b.bytes(), 0);
   if (absorbed != 0) {
     mla_absorbed(ctx, shape, q, kv_b, {segments, caches, index.first(absorbed)}, attended);
   }

@@ -235,6 +235,8 @@ void routed_experts(Context& ctx, Mat<const float> z, Mat<const std::int32_t> id
   if (z.shape[0] == 0) return;
   TRIAX_CHECK(!views.empty(), "experts for the tokens");
   const std::size_t latent = z.shape[1], width = views[0].w1.rows, pairs = ids.size();
+  const std::size_t expert_bytes = 3 * latent * width / 32 * 17;  // 16 bytes of codes, one of scale
+  ctx.count(views.size() * expert_bytes, 6 * pairs * latent * width);
   const Arena::Scope scope(ctx.arena);
   const Grouping g = group(ctx, ids, weights, experts);
   const Rows gathered(ctx, pairs, latent), h(ctx, pairs, width);
