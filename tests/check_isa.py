@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Holds a build to its instruction sets: check_isa.py BUILD_DIR [--objdump PROGRAM]
 
-1. An object of src/triax/kernels/isa exports its table getter and nothing else, weak symbols included:
-   the linker can never take one set's copy of a shared function for another's.
+1. An object of an isa folder (the kernels', the machine's limits) exports its getter and nothing else,
+   weak symbols included: the linker can never take one set's copy of a shared function for another's.
 2. It holds no instruction above its own set.
 3. No other object of src/ holds an instruction above x86-64-v2.
 
@@ -17,6 +17,7 @@ import sys
 
 SCALAR, AVX2, AVX512, AVX512BF16, AMX = range(5)
 NAMES = ["x86-64-v2", "AVX2 and FMA", "AVX-512 F, BW, DQ, VL", "AVX-512 BF16", "AMX tiles and BF16"]
+GETTERS = {"triax_kernels": "table_", "triax_machine": "limits_"}
 SETS = {"scalar": SCALAR, "avx2": AVX2, "avx512": AVX512, "avx512bf16": AVX512BF16, "amx": AMX}
 
 LINE = re.compile(r"^\s*[0-9a-f]+:\t(?:[{}\w]+ )*?([a-z]\w*)\s*(.*)$")
@@ -74,8 +75,16 @@ def instruction_faults(objdump, path, allowed):
     return faults
 
 
+def library_of(path):
+    """triax_kernels, ... of an object in an isa folder; None for any other object."""
+    if path.parent.name != "isa":
+        return None
+    return next((part[:-4] for part in path.parts if part.endswith(".dir")), None)
+
+
 def symbol_faults(path, name):
-    getter = f"_ZN5triax{len('table_' + name)}table_{name}Ev"
+    function = GETTERS[library_of(path)] + name
+    getter = f"_ZN5triax{len(function)}{function}Ev"
     exported = []
     for line in run(["nm", "--defined-only", "--extern-only", str(path)]).splitlines():
         symbol = line.split()[-1]
@@ -94,11 +103,13 @@ def main():
     parser.add_argument("--objdump", default="objdump")
     options = parser.parse_args()
     objects = sorted((options.build / "src" / "triax").rglob("*.cc.o"))
-    sets = {o: o.name[:-5] for o in objects if o.parent.name == "isa" and "triax_kernels.dir" in str(o)}
-    if sorted(sets.values()) != sorted(SETS):
-        print(f"{options.build}: kernel objects {sorted(sets.values())}, expected {sorted(SETS)}; "
-              "build triax_kernels first", file=sys.stderr)
-        return 2
+    sets = {o: o.name[:-5] for o in objects if library_of(o) in GETTERS}
+    for library in GETTERS:
+        found = sorted(name for o, name in sets.items() if library_of(o) == library)
+        if found != sorted(SETS):
+            print(f"{options.build}: {library} has objects {found}, expected {sorted(SETS)}; build it first",
+                  file=sys.stderr)
+            return 2
     passed = failed = 0
     for path in objects:
         checks = []

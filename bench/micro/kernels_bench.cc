@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "limits.h"
 #include "triax/core/buffer.h"
 #include "triax/core/rng.h"
+#include "triax/core/thread_pool.h"
 #include "triax/kernels/kernels.h"
+#include "triax/machine/limits.h"
 
 namespace triax::bench {
 namespace {
@@ -214,32 +214,28 @@ void register_rows(const KernelTable& t) {
 }
 
 void register_limits() {
-  const auto add = [](const char* name, double (*spin)(std::size_t)) {
-    benchmark::RegisterBenchmark(name, [spin](State& s) {
+  const LimitLoops* reader = nullptr;
+  for (int i = 0; i < kIsaCount; ++i) {
+    if (!isa_available(static_cast<Isa>(i))) continue;
+    const LimitLoops& loops = limit_loops(static_cast<Isa>(i));
+    if (loops.read != nullptr) reader = &loops;
+    const std::string name = fmt::format("Limit/{}", loops.name);
+    benchmark::RegisterBenchmark(name.c_str(), [&loops](State& s) {
       double flop = 0;
-      for (auto _ : s) flop = spin(10000);
+      for (auto _ : s) flop = loops.multiply_add(10000);
       set_counters(s, flop, 0);
     });
-  };
-  add("Limit/scalar", spin_sse);
-  if (isa_available(Isa::avx2)) add("Limit/avx2", spin_avx2);
-  if (isa_available(Isa::avx512)) add("Limit/avx512", spin_avx512);
-  if (isa_available(Isa::avx512bf16)) add("Limit/avx512bf16", spin_avx512bf16);
-  if (isa_available(Isa::amx)) add("Limit/amx", spin_amx);
-  if (!isa_available(Isa::avx2)) return;
+  }
   for (const std::size_t threads : {1, 2}) {
     const std::string name = fmt::format("Limit/read/{}_threads", threads);
-    benchmark::RegisterBenchmark(name.c_str(), [threads](State& s) {
+    benchmark::RegisterBenchmark(name.c_str(), [threads, reader](State& s) {
       const std::size_t n = std::size_t{1200} << 20;
       const Buffer<char> p(n * threads);
+      ThreadPool pool(threads);
       for (auto _ : s) {
-        const auto read = [&](std::size_t t) {
-          benchmark::DoNotOptimize(read_all(p.data() + t * n, n));
-        };
-        std::thread other;
-        if (threads == 2) other = std::thread(read, 1);
-        read(0);
-        if (threads == 2) other.join();
+        pool.parallel_for(threads, [&](std::size_t t, std::size_t) {
+          benchmark::DoNotOptimize(reader->read(p.data() + t * n, n));
+        });
       }
       set_counters(s, 0, static_cast<double>(n * threads));
     })->UseRealTime();
