@@ -200,6 +200,11 @@ std::span<const std::byte> Checkpoint::data(const TensorEntry& entry) const {
   return impl_->maps[entry.shard].bytes().subspan(entry.offset, entry.bytes);
 }
 
+void Checkpoint::read(const TensorEntry& entry, std::size_t begin, std::span<std::byte> out) const {
+  TRIAX_CHECK(begin <= entry.bytes && out.size() <= entry.bytes - begin, "beyond the tensor");
+  impl_->maps[entry.shard].read(entry.offset + begin, out);
+}
+
 std::string_view Checkpoint::root() const {
   return impl_->root;
 }

@@ -38,6 +38,9 @@ class Checkpoint {
   std::span<const ShardInfo> shards() const;             // in the order of their names
   // In the mapping; hints about it go to advise(data(entry), ...).
   std::span<const std::byte> data(const TensorEntry& entry) const;
+  // Copies bytes [begin, begin + out.size()) of the tensor, past the mapping; safe to call from
+  // several threads. Throws Error when the file was replaced or cannot be read.
+  void read(const TensorEntry& entry, std::size_t begin, std::span<std::byte> out) const;
   // "language_model." or "": what stands before "model.layers." in this folder's names.
   std::string_view root() const;
   std::size_t total_bytes() const;  // of all tensors

@@ -36,16 +36,22 @@ class Descriptor {
   int fd_;
 };
 
-std::size_t regular_size(int fd, const std::filesystem::path& path) {
+struct stat look_at(int fd, const std::filesystem::path& path) {
   struct stat info{};
   if (::fstat(fd, &info) != 0) io_error("look at", path, errno);
+  return info;
+}
+
+std::size_t regular_size(int fd, const std::filesystem::path& path) {
+  const struct stat info = look_at(fd, path);
   if (!S_ISREG(info.st_mode)) fail("{}: is not a regular file", path.string());
   return static_cast<std::size_t>(info.st_size);
 }
 
-void read_fully(int fd, const std::filesystem::path& path, char* out, std::size_t count) {
+void read_fully(int fd, const std::filesystem::path& path, char* out, std::size_t count,
+                std::size_t offset = 0) {
   for (std::size_t done = 0; done < count;) {
-    const ssize_t n = ::pread(fd, out + done, count - done, static_cast<off_t>(done));
+    const ssize_t n = ::pread(fd, out + done, count - done, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) io_error("read", path, errno);
     if (n == 0) fail("{}: became shorter while it was read", path.string());
@@ -55,9 +61,12 @@ void read_fully(int fd, const std::filesystem::path& path, char* out, std::size_
 
 }  // namespace
 
-MappedFile::MappedFile(const std::filesystem::path& path) {
+MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   const Descriptor file(path);
   size_ = regular_size(file.get(), path);
+  const struct stat info = look_at(file.get(), path);
+  device_ = info.st_dev;
+  number_ = info.st_ino;
   if (size_ == 0) return;  // an empty mapping is not allowed
   void* at = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.get(), 0);
   if (at == MAP_FAILED) {
@@ -73,12 +82,33 @@ MappedFile::~MappedFile() {
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      path_(std::move(other.path_)),
+      device_(other.device_),
+      number_(other.number_) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(path_, other.path_);
+  std::swap(device_, other.device_);
+  std::swap(number_, other.number_);
   return *this;
+}
+
+// The file is opened for each read: a descriptor kept for every shard could be more than a process
+// may have.
+void MappedFile::read(std::size_t offset, std::span<std::byte> out) const {
+  TRIAX_CHECK(offset <= size_ && out.size() <= size_ - offset, "read beyond the file");
+  if (out.empty()) return;
+  const Descriptor file(path_);
+  const struct stat info = look_at(file.get(), path_);
+  if (info.st_dev != device_ || info.st_ino != number_) {
+    fail("{}: was replaced by another file while the model was being opened; try again",
+         path_.string());
+  }
+  read_fully(file.get(), path_, reinterpret_cast<char*>(out.data()), out.size(), offset);
 }
 
 void advise(std::span<const std::byte> range, Access access) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -21,10 +22,16 @@ class MappedFile {
   MappedFile& operator=(MappedFile&& other) noexcept;
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  // Copies bytes [offset, offset + out.size()) without touching the mapping, whose pages would
+  // count as this process's memory. Throws Error when the file is no longer the one mapped, or
+  // cannot be read.
+  void read(std::size_t offset, std::span<std::byte> out) const;
 
  private:
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  std::filesystem::path path_;
+  std::uint64_t device_ = 0, number_ = 0;  // which file it was when it was mapped
 };
 
 // What is going to happen to mapped memory. A hint only; whole pages around `range` are meant.
