@@ -38,11 +38,12 @@ class Counter {
     const TensorRow& row = *id.row;
     Amount one;
     one.tensors = copies;
-    one.parameters = checked_mul(parameters_of(row, elements), copies);
+    one.parameters = checked_mul(parameters_of(id, elements), copies);
     one.bytes = checked_mul(checked_mul(elements, element_bytes), copies);
     one.active = active(row, elements, one);
     sums_[index_of(row.component)] += one;
     if (row.role == TensorRole::expert_scale) out_.routed_scale_bytes += one.bytes;
+    if (id.scales) out_.trunk_scale_bytes += one.bytes;
     if (row.scope == Scope::layer || row.scope == Scope::expert) {
       out_.layers[id.layer].total += one;
       if (is_moe(row.component)) out_.layers[id.layer].moe += one;

@@ -80,6 +80,7 @@ struct Accounting {
   std::uint64_t active_without_embedding = 0;    // (a tied table is the head, and counted)
   std::uint64_t trunk_bytes = 0;                 // text without routed experts
   std::uint64_t trunk_bytes_without_tables = 0;  // ... and without embedding table and head
+  std::uint64_t trunk_scale_bytes = 0;           // of them: scales of 8-bit matrices
   std::uint64_t routed_bytes = 0;
   std::uint64_t routed_scale_bytes = 0;
   std::uint64_t expert_bytes = 0;                 // one routed expert, six tensors

@@ -154,6 +154,7 @@ std::string Accounting::format_text() const {
   total("bytes", all.bytes, "B");
   total("text without routed experts (trunk)", trunk_bytes, "B");
   total("trunk without embedding table and head", trunk_bytes_without_tables, "B");
+  if (trunk_scale_bytes > 0) total("of the trunk: scales of 8-bit weights", trunk_scale_bytes, "B");
   total("routed experts", routed_bytes, "B");
   total("of them scales", routed_scale_bytes, "B");
   total("one routed expert", expert_bytes, "B");
@@ -182,6 +183,7 @@ std::string Accounting::to_json() const {
   out["tied_head"] = tied_head;
   out["trunk_bytes"] = trunk_bytes;
   out["trunk_bytes_without_tables"] = trunk_bytes_without_tables;
+  out["trunk_scale_bytes"] = trunk_scale_bytes;
   out["routed_bytes"] = routed_bytes;
   out["routed_scale_bytes"] = routed_scale_bytes;
   out["expert_bytes"] = expert_bytes;

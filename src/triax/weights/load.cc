@@ -26,17 +26,29 @@ std::vector<float> widen(std::span<const std::byte> bytes, DType dtype) {
   return out;
 }
 
-// The matrix where it lies, or a copy of it when its address does not suit its element type.
-MatrixView bind_matrix(const TensorEntry& entry, std::span<const std::byte> bytes,
-                       K3Weights& weights) {
+// The tensor where it lies, or a copy of it when its address does not suit its element type.
+const std::byte* bind_bytes(const TensorEntry& entry, std::span<const std::byte> bytes,
+                            K3Weights& weights) {
   const std::byte* data = bytes.data();
-  if (reinterpret_cast<std::uintptr_t>(data) % dtype_size(entry.dtype) != 0) {
-    auto copy = std::make_shared<Buffer<std::byte>>(bytes.size());
-    std::memcpy(copy->data(), data, bytes.size());
-    data = copy->data();
-    weights.copied.push_back(std::move(copy));
-  }
-  return {data, entry.dtype, entry.shape[0], entry.shape[1]};
+  if (reinterpret_cast<std::uintptr_t>(data) % dtype_size(entry.dtype) == 0) return data;
+  auto copy = std::make_shared<Buffer<std::byte>>(bytes.size());
+  std::memcpy(copy->data(), data, bytes.size());
+  data = copy->data();
+  weights.copied.push_back(std::move(copy));
+  return data;
+}
+
+MatrixView bind_matrix(const TensorId& id, const TensorEntry& entry, const Checkpoint& checkpoint,
+                       K3Weights& weights) {
+  MatrixView out{bind_bytes(entry, checkpoint.data(entry), weights), entry.dtype, entry.shape[0],
+                 entry.shape[1]};
+  if (entry.dtype != DType::I8) return out;
+  TensorId scales = id;
+  scales.scales = true;
+  const TensorEntry* found = checkpoint.find(tensor_name(scales, checkpoint.root()));
+  TRIAX_CHECK(found != nullptr);
+  out.scale = reinterpret_cast<const bf16*>(bind_bytes(*found, checkpoint.data(*found), weights));
+  return out;
 }
 
 // A vector to be widened.
@@ -83,11 +95,11 @@ K3Weights K3Weights::load(const K3Config& config, std::shared_ptr<const Checkpoi
     if (slot.matrix == nullptr && slot.vector == nullptr) return;
     const TensorEntry* entry = checkpoint->find(tensor_name(id, checkpoint->root()));
     TRIAX_CHECK(entry != nullptr);
-    const std::span<const std::byte> bytes = checkpoint->data(*entry);
     if (slot.matrix != nullptr) {
-      slot.matrix(out, id.layer) = bind_matrix(*entry, bytes, out);
+      slot.matrix(out, id.layer) = bind_matrix(id, *entry, *checkpoint, out);
       return;
     }
+    const std::span<const std::byte> bytes = checkpoint->data(*entry);
     // Ask for all vectors before the first is read: exactly their pages, many at a time, instead of
     // a fault with the disk's whole read-ahead around each.
     advise(bytes, Access::will_need);

@@ -12,13 +12,19 @@ namespace {
 
 constexpr std::string_view kLayer = "{L}";
 constexpr std::string_view kExpert = "{E}";
+constexpr std::string_view kScales = "_scale";  // NAME.weight_scale beside an 8-bit NAME.weight
 
 std::string shape_text(std::span<const std::size_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-std::string expected_shape_text(const TensorRow& row, const K3Config& config) {
+std::string expected_shape_text(const TensorId& id, const K3Config& config) {
+  const TensorRow& row = *id.row;
   std::string values, names;
+  if (id.scales) {
+    return fmt::format("{} = [{}, {} / {}]", shape_text(tensor_shape(id, config)),
+                       dim_name(row.dims[0]), dim_name(row.dims[1]), kQuantGroup);
+  }
   for (std::size_t i = 0; i < row.rank; ++i) {
     const char* comma = i == 0 ? "" : ", ";
     const bool padded = row.dims[i] == Dim::a_log_entries;
@@ -52,7 +58,10 @@ bool matches(std::string_view pattern, std::string_view name, std::size_t& layer
   return name == pattern;
 }
 
-bool dtype_fits(const TensorRow& row, DType dtype) {
+bool dtype_fits(const TensorId& id, DType dtype) {
+  const TensorRow& row = *id.row;
+  if (id.scales) return dtype == DType::BF16;
+  if (row.packing == Packing::int8 && dtype == DType::I8) return true;
   switch (row.quirk) {
     case Quirk::none:
       return dtype == row.dtype;
@@ -65,7 +74,10 @@ bool dtype_fits(const TensorRow& row, DType dtype) {
   return false;
 }
 
-std::string_view accepted_dtypes(const TensorRow& row) {
+std::string_view accepted_dtypes(const TensorId& id) {
+  const TensorRow& row = *id.row;
+  if (id.scales) return "BF16";
+  if (row.packing == Packing::int8) return "BF16, F32 or I8";
   switch (row.quirk) {
     case Quirk::none:
       break;
@@ -153,6 +165,7 @@ std::string tensor_name(const TensorId& id, std::string_view root) {
     const std::size_t at = out.find(mark);
     if (at != std::string::npos) out.replace(at, mark.size(), std::to_string(value));
   }
+  if (id.scales) out += kScales;
   return out;
 }
 
@@ -162,13 +175,25 @@ std::vector<std::size_t> tensor_shape(const TensorRow& row, const K3Config& conf
   return out;
 }
 
-std::uint64_t parameters_of(const TensorRow& row, std::uint64_t elements) {
-  if (row.role == TensorRole::expert_scale) return 0;
-  return row.role == TensorRole::expert_packed ? 2 * elements : elements;
+std::vector<std::size_t> tensor_shape(const TensorId& id, const K3Config& config) {
+  std::vector<std::size_t> out = tensor_shape(*id.row, config);
+  if (id.scales) out[1] /= kQuantGroup;
+  return out;
 }
 
-std::optional<TensorId> identify(const K3Config& config, std::string_view root,
-                                 std::string_view name) {
+bool packs_int8(const TensorRow& row, const K3Config& config) {
+  return row.packing == Packing::int8 && dim_value(row.dims[1], config) % kQuantGroup == 0;
+}
+
+std::uint64_t parameters_of(const TensorId& id, std::uint64_t elements) {
+  if (id.scales || id.row->role == TensorRole::expert_scale) return 0;
+  return id.row->role == TensorRole::expert_packed ? 2 * elements : elements;
+}
+
+namespace {
+
+std::optional<TensorId> identify_row(const K3Config& config, std::string_view root,
+                                     std::string_view name) {
   const std::string_view below = without_root(name, root);
   const bool routed = below.find(".experts.") != std::string_view::npos;
   for (const TensorRow& row : tensor_table()) {
@@ -183,21 +208,63 @@ std::optional<TensorId> identify(const K3Config& config, std::string_view root,
   return std::nullopt;
 }
 
+}  // namespace
+
+std::optional<TensorId> identify(const K3Config& config, std::string_view root,
+                                 std::string_view name) {
+  std::optional<TensorId> id = identify_row(config, root, name);
+  if (id || !name.ends_with(kScales)) return id;
+  id = identify_row(config, root, name.substr(0, name.size() - kScales.size()));
+  if (!id || !packs_int8(*id->row, config)) return std::nullopt;
+  id->scales = true;
+  return id;
+}
+
 void check_tensor(const K3Config& config, const TensorId& id, const TensorEntry& entry) {
   const TensorRow& row = *id.row;
-  if (!dtype_fits(row, entry.dtype)) {
+  if (!dtype_fits(id, entry.dtype)) {
     fail("tensor {}: dtype {}, expected {}; use a checkpoint in the released layout", entry.name,
-         dtype_name(entry.dtype), accepted_dtypes(row));
+         dtype_name(entry.dtype), accepted_dtypes(id));
   }
-  const std::vector<std::size_t> shape = tensor_shape(row, config);
+  const std::vector<std::size_t> shape = tensor_shape(id, config);
   const bool fits = row.quirk == Quirk::padded
                         ? entry.shape.size() == 1 && entry.shape[0] >= config.kda_num_heads
                         : std::ranges::equal(shape, entry.shape);
   if (!fits) {
     fail("tensor {}: shape {}, expected {}; config.json and the shards do not belong together",
-         entry.name, shape_text(entry.shape), expected_shape_text(row, config));
+         entry.name, shape_text(entry.shape), expected_shape_text(id, config));
+  }
+  if (entry.dtype == DType::I8 && !packs_int8(row, config)) {
+    fail(
+        "tensor {}: I8 with {} columns; 8-bit codes have a scale for each {} columns, so expected "
+        "a multiple of {}; pack the checkpoint again",
+        entry.name, shape[1], kQuantGroup, kQuantGroup);
   }
 }
+
+namespace {
+
+// An 8-bit matrix and its scales come together.
+void check_pair(const Checkpoint& checkpoint, const TensorId& id, const TensorEntry& entry) {
+  if (entry.dtype == DType::I8) {
+    const std::string scales = std::string(entry.name) + std::string(kScales);
+    if (checkpoint.find(scales) == nullptr) {
+      fail(
+          "tensor {}: holds I8 codes, but there is no tensor {} with their scales; pack the "
+          "checkpoint again",
+          entry.name, scales);
+    }
+  }
+  if (!id.scales) return;
+  const std::string_view codes = entry.name.substr(0, entry.name.size() - kScales.size());
+  const TensorEntry* matrix = checkpoint.find(codes);
+  if (matrix != nullptr && matrix->dtype != DType::I8) {
+    fail("tensor {}: scales of a matrix that is {}; expected {} in I8; pack the checkpoint again",
+         entry.name, dtype_name(matrix->dtype), codes);
+  }
+}
+
+}  // namespace
 
 void check_tensors(const K3Config& config, const Checkpoint& checkpoint) {
   Counts found;
@@ -205,6 +272,8 @@ void check_tensors(const K3Config& config, const Checkpoint& checkpoint) {
     const std::optional<TensorId> id = identify(config, checkpoint.root(), entry.name);
     if (id) {
       check_tensor(config, *id, entry);
+      check_pair(checkpoint, *id, entry);
+      if (id->scales) continue;
       ++(is_vision(*id->row) ? found.vision : found.text);
     } else if (!ignorable(config, checkpoint.root(), entry.name)) {
       fail(

@@ -119,6 +119,14 @@ enum class Quirk : std::uint8_t {
   e8m0,    // U8 or F8_E8M0: the same byte
 };
 
+// What the trunk may be held in (ADR 0008). `int8`: codes and scales instead of the stored numbers,
+// made at load or by `triax pack`, if the columns are a multiple of the group of 32. Those are the
+// large products, nearly all of the bytes that a token reads of the trunk. The others stay as they
+// are stored: the embedding (one row a token), routers, vectors, and the matrices that are small or
+// read another way: f_a, f_b, g_a, g_b (rank head_dim, 128 in the release), b_proj (a row a head),
+// kv_b_proj (the absorbed form of MLA reads it head by head in float32).
+enum class Packing : std::uint8_t { stored, int8 };
+
 // How synthesis fills a tensor (synth.h). `scale` is the standard deviation, or for `by_columns`
 // and expert tensors the gain over sqrt(inputs of an output).
 struct Init {
@@ -144,6 +152,7 @@ struct TensorRow {
   Quirk quirk;
   Component component;
   TensorRole role;
+  Packing packing;
   Slot slot;
 };
 
@@ -156,14 +165,19 @@ struct TensorId {
   const TensorRow* row = nullptr;
   std::size_t layer = 0;  // or block of the vision tower
   std::size_t expert = 0;
+  bool scales = false;  // the scales of a row that is 8-bit in this file: NAME_scale
 };
 
 bool is_vision(const TensorRow& row);
 std::string tensor_name(const TensorId& id, std::string_view root);
 // The shape by the configuration alone (padded rows: as assumed without a file).
 std::vector<std::size_t> tensor_shape(const TensorRow& row, const K3Config& config);
+// The same of any tensor: scales of an 8-bit matrix are [rows, columns / 32].
+std::vector<std::size_t> tensor_shape(const TensorId& id, const K3Config& config);
+// May this matrix of this model be 8-bit?
+bool packs_int8(const TensorRow& row, const K3Config& config);
 // Weights that `elements` stored elements stand for: two a packed byte, none for scales.
-std::uint64_t parameters_of(const TensorRow& row, std::uint64_t elements);
+std::uint64_t parameters_of(const TensorId& id, std::uint64_t elements);
 
 // Calls visit(TensorId) for every tensor of the model in table order. `text` and `vision` choose.
 struct Parts {
@@ -180,10 +194,10 @@ std::optional<TensorId> identify(const K3Config& config, std::string_view root,
 // Checks one tensor's dtype and shape. Throws Error naming the tensor, expected and found.
 void check_tensor(const K3Config& config, const TensorId& id, const TensorEntry& entry);
 
-// Checks the whole folder: every text tensor is there with the right shape and dtype, vision is
-// there entirely or not at all, and nothing is there that no row knows (layers past
-// num_hidden_layers and rotary_emb.inv_freq are ignored). Throws Error naming the tensor. Reads
-// headers only.
+// Checks the whole folder: every text tensor is there with the right shape and dtype, an 8-bit
+// matrix with its scales, vision is there entirely or not at all, and nothing is there that no row
+// knows (layers past num_hidden_layers and rotary_emb.inv_freq are ignored). Throws Error naming
+// the tensor. Reads headers only.
 void check_tensors(const K3Config& config, const Checkpoint& checkpoint);
 
 // True when the folder holds vision tensors of this configuration.

@@ -1,7 +1,8 @@
 // The weights of a K3-shaped model: the whole architecture at a glance.
 //
-// Matrices are views into the mapped shards, [out, in], used where they lie. Vectors are small and
-// are widened to float32 (exact). Which tensor of the checkpoint fills which member, with which
+// Matrices are views into the mapped shards, [out, in], used where they lie, until place_trunk
+// (trunk.h) has moved them to memory of their own or made them 8-bit. Vectors are small and are
+// widened to float32 (exact). Which tensor of the checkpoint fills which member, with which
 // shape and dtype, stands in the tensor table (tensor_table.h). Layers count from 0.
 #pragma once
 
@@ -12,6 +13,7 @@
 
 #include "triax/config/config.h"
 #include "triax/core/buffer.h"
+#include "triax/core/huge_buffer.h"
 #include "triax/core/matrix.h"
 
 namespace triax {
@@ -92,6 +94,8 @@ struct K3Weights {
   // Matrices whose data lie misaligned in their shard, copied; shared, since copies of this struct
   // hold the same views.
   std::vector<std::shared_ptr<const Buffer<std::byte>>> copied;
+  // Memory of matrices that place_trunk placed, shared likewise.
+  std::vector<std::shared_ptr<const HugeBuffer>> regions;
 
   // Binds every text tensor of `checkpoint` by the tensor table and computes the derived members.
   // Throws Error naming the tensor, with expected and actual shape or dtype, before anything is
