@@ -242,29 +242,116 @@ void register_limits() {
   }
 }
 
-// The matrix unit, where there is one: packing counts as part of the product.
+// ---- The matrix unit, where there is one -------------------------------------------------------
+
+// Rows of x as the unit takes them; packing counts as part of a product.
+class PackedInput {
+ public:
+  PackedInput(std::size_t M, std::size_t K)
+      : M_(M), K_(K), x_(floats(M * K)), packed_(packed_size(M, K)) {
+    for (std::size_t m = 0; m < M; ++m) rows_.push_back(x_.data() + m * K);
+  }
+  void pack(const KernelTable& t) {
+    if (M_ == 1) {
+      t.to_bf16(x_.data(), K_, packed_.data());
+    } else {
+      t.matrix->pack(rows_.data(), M_, K_, packed_.data(), K_);
+    }
+  }
+  PackedRows rows(std::size_t m, std::size_t count) const {
+    return {packed_.data() + m * K_, count, M_ == 1};
+  }
+
+ private:
+  std::size_t M_, K_;
+  Buffer<float> x_;
+  Buffer<bf16> packed_;
+  std::vector<const float*> rows_;
+};
+
+// Whole products in blocks of 256 rows and 128 columns, as ops/linear.cc cuts them. product(rows of
+// x, copy of the weights, first column, columns, y)
+template <class Product>
+void matrix_product(State& state, std::size_t M, std::size_t N, std::size_t K, std::size_t bytes,
+                    Product product) {
+  const KernelTable& t = kernel_table(Isa::amx);
+  PackedInput x(M, K);
+  Buffer<float> y(M * N);
+  const std::size_t copies = copies_for(M, bytes);
+  std::size_t turn = 0;
+  for (auto _ : state) {
+    x.pack(t);
+    const std::size_t copy = turn++ % copies;
+    for (std::size_t m = 0; m < M; m += 256) {
+      for (std::size_t n = 0; n < N; n += 128) {
+        product(x.rows(m, std::min<std::size_t>(256, M - m)), copy, n,
+                std::min<std::size_t>(128, N - n), y.data() + m * N + n);
+      }
+    }
+    benchmark::ClobberMemory();
+  }
+  set_counters(state, 2.0 * static_cast<double>(M * N * K), static_cast<double>(bytes));
+}
+
+void matrix_bf16(State& state) {
+  const std::size_t M = state.range(0), N = state.range(1), K = state.range(2);
+  const Buffer<bf16> w = halves(N * K * copies_for(M, N * K * 2));
+  Buffer<float> scratch(matrix_scratch(K));
+  matrix_product(
+      state, M, N, K, N * K * 2,
+      [&](const PackedRows& x, std::size_t copy, std::size_t n, std::size_t columns, float* y) {
+        kernel_table(Isa::amx).matrix->product_bf16(x, w.data() + (copy * N + n) * K, K, columns, K,
+                                                    y, N, scratch.data());
+      });
+}
+
+void matrix_mxfp4(State& state) {
+  const std::size_t M = state.range(0), N = state.range(1), K = state.range(2);
+  const std::size_t copies = copies_for(M, N * K / 2);
+  Buffer<std::uint8_t> w(copies * N * K / 2), scale(copies * N * K / 32);
+  for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<std::uint8_t>(splitmix64_at(5, i));
+  for (std::size_t i = 0; i < scale.size(); ++i) {
+    scale[i] = static_cast<std::uint8_t>(118 + splitmix64_at(6, i) % 8);
+  }
+  Buffer<float> scratch(matrix_scratch(K));
+  matrix_product(
+      state, M, N, K, N * K / 32 * 17,
+      [&](const PackedRows& x, std::size_t copy, std::size_t n, std::size_t columns, float* y) {
+        const std::size_t row = copy % copies * N + n;
+        kernel_table(Isa::amx).matrix->product_mxfp4(x, w.data() + row * (K / 2),
+                                                     scale.data() + row * (K / 32), columns, K, y,
+                                                     N, scratch.data(), nullptr, nullptr);
+      });
+}
+
+void matrix_int8(State& state) {
+  const std::size_t M = state.range(0), N = state.range(1), K = state.range(2);
+  const std::size_t copies = copies_for(M, N * K);
+  Buffer<std::int8_t> w(copies * N * K);
+  for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<std::int8_t>(splitmix64_at(7, i));
+  const Buffer<bf16> scale = halves(copies * N * K / 32);
+  Buffer<float> scratch(matrix_scratch(K));
+  matrix_product(
+      state, M, N, K, N * K / 32 * 34,
+      [&](const PackedRows& x, std::size_t copy, std::size_t n, std::size_t columns, float* y) {
+        const std::size_t row = copy % copies * N + n;
+        kernel_table(Isa::amx).matrix->product_int8(
+            x, w.data() + row * K, scale.data() + row * (K / 32), columns, K, y, N, scratch.data());
+      });
+}
+
 void register_matrix() {
   if (!isa_available(Isa::amx)) return;
-  const MatrixKernels& matrix = *kernel_table(Isa::amx).matrix;
-  for (const std::size_t M : {16, 32, 64, 256, 512}) {
-    const std::string name = fmt::format("amx/product_bf16/{}/2048/2048", M);
-    benchmark::RegisterBenchmark(name.c_str(), [&matrix, M](State& s) {
-      const std::size_t N = 2048, K = 2048, columns = 128, rows = std::min<std::size_t>(M, 256);
-      const Buffer<float> x = floats(M * K);
-      Buffer<bf16> packed(packed_size(M, K));
-      Buffer<float> scratch(matrix_scratch(K));
-      std::vector<const float*> at;
-      for (std::size_t m = 0; m < M; ++m) at.push_back(x.data() + m * K);
-      dense<float, bf16>(s, x, halves, M, N, K, [&](const float*, const bf16* w, float* y) {
-        matrix.pack(at.data(), M, K, packed.data(), K);
-        for (std::size_t m = 0; m < M; m += rows) {
-          for (std::size_t n = 0; n < N; n += columns) {
-            matrix.product_bf16(packed.data() + m * K, rows, w + n * K, K, columns, K,
-                                y + m * N + n, N, scratch.data());
-          }
-        }
-      });
-    });
+  for (const long M : {1, 4, 16, 32, 64, 256, 512}) {
+    benchmark::RegisterBenchmark("matrix_bf16", matrix_bf16)->Args({M, 2048, 2048});
+  }
+  for (const long M : {1, 4, 16, 64, 512}) {
+    benchmark::RegisterBenchmark("matrix_bf16", matrix_bf16)->Args({M, 3584, 7168});
+  }
+  // An expert of the bench shape: from memory at 1 to 8 rows, in the second cache beyond.
+  for (const long M : {1, 4, 8, 16, 32, 48, 64, 256}) {
+    benchmark::RegisterBenchmark("matrix_mxfp4", matrix_mxfp4)->Args({M, 896, 1024});
+    benchmark::RegisterBenchmark("matrix_int8", matrix_int8)->Args({M, 896, 1024});
   }
 }
 

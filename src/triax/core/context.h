@@ -21,10 +21,6 @@ struct Context {
   Precision precision = Precision::bf16;
   Probe* probe = nullptr;
   Profile* profile = nullptr;
-  // The first rows of the activations at hand that belong to long runs of a sequence (kMatrixRows
-  // in model/batch.h): in bf16 mode their weight products may use a matrix unit, whose sums have
-  // another order. Set by the forward pass; a row's kind follows from its own sequence alone.
-  std::size_t matrix_rows = 0;
 
   // Bytes and operations of what is being computed, for whoever profiles.
   void count(std::uint64_t bytes, std::uint64_t operations) const {

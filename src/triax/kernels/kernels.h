@@ -23,25 +23,35 @@ inline constexpr int kIsaCount = 5;
 // An MXFP4 product's scratch holds so many rows of K float32 values (twice as many rows of BF16).
 inline constexpr std::size_t kMxfp4RowTile = 16;
 
-// Products of many rows by a matrix unit, BF16 times BF16 with sums in float32. The order of an
-// output's sum depends on K alone, but it is another one than the vector kernels': whoever calls
-// them chooses by the sequence's own rows, never by what else is in the batch.
+// Rows of x as the matrix unit takes them: tiles of 16 rows by 32 columns, [rows / 16][K / 32]; or
+// a single row as it is.
+struct PackedRows {
+  const bf16* data;
+  std::size_t rows;
+  bool single;
+};
+
+// Products by a matrix unit, BF16 times BF16 with sums in float32. The order of an output's sum
+// depends on K alone; it is another one than the vector kernels'.
 struct MatrixKernels {
-  // Rows of x [M, K] float32, given by pointers, rounded to BF16 and laid out for the unit. The
+  // Rows of x [M, K] float32, given by pointers, rounded to BF16 and laid out as tiles. The
   // packed matrix has `packed_cols` columns (a multiple of 32) and ceil(M / 16) tiles of rows; K
   // columns (a multiple of 32) of it are written from `packed` on, which points at tile (0, first
   // column / 32): packed_tile() values from the start for each tile of columns.
   void (*pack)(const float* const* rows, std::size_t M, std::size_t K, bf16* packed,
                std::size_t packed_cols);
-  // y = x W^T as linear_bf16_bf16. N at least 16. `scratch` holds matrix_scratch(K) values.
-  void (*product_bf16)(const bf16* packed, std::size_t M, const bf16* w, std::size_t ldw,
-                       std::size_t N, std::size_t K, float* y, std::size_t ldy, float* scratch);
+  // y = x W^T as linear_bf16_bf16. N at least 16, K a multiple of 32. `scratch` holds
+  // matrix_scratch(K) values.
+  void (*product_bf16)(const PackedRows& x, const bf16* w, std::size_t ldw, std::size_t N,
+                       std::size_t K, float* y, std::size_t ldy, float* scratch);
   // `next`, `next_scale`: the weights of the product that the caller does after this one, of the
   // same shape, to be fetched meanwhile; null when there is none.
-  void (*product_mxfp4)(const bf16* packed, std::size_t M, const std::uint8_t* w,
-                        const std::uint8_t* scale, std::size_t N, std::size_t K, float* y,
-                        std::size_t ldy, float* scratch, const std::uint8_t* next,
-                        const std::uint8_t* next_scale);
+  void (*product_mxfp4)(const PackedRows& x, const std::uint8_t* w, const std::uint8_t* scale,
+                        std::size_t N, std::size_t K, float* y, std::size_t ldy, float* scratch,
+                        const std::uint8_t* next, const std::uint8_t* next_scale);
+  // As linear_bf16_int8.
+  void (*product_int8)(const PackedRows& x, const std::int8_t* w, const bf16* scale, std::size_t N,
+                       std::size_t K, float* y, std::size_t ldy, float* scratch);
 };
 inline constexpr std::size_t kMatrixTile = 16;      // rows of a tile
 inline constexpr std::size_t kMatrixTileCols = 32;  // columns of a tile
@@ -81,6 +91,14 @@ struct KernelTable {
   void (*linear_bf16_mxfp4)(const bf16* x, std::size_t ldx, std::size_t M,
                             const std::uint8_t* packed, const std::uint8_t* scale, std::size_t N,
                             std::size_t K, float* y, std::size_t ldy, float* scratch);
+  // 8-bit weights: codes [N, K], scale [N, K/32], both dense; K a multiple of 32. A weight is code
+  // times scale, exact in float32; "bf16" may round it to BF16.
+  void (*linear_f32_int8)(const float* x, std::size_t ldx, std::size_t M, const std::int8_t* codes,
+                          const bf16* scale, std::size_t N, std::size_t K, float* y,
+                          std::size_t ldy);
+  void (*linear_bf16_int8)(const bf16* x, std::size_t ldx, std::size_t M, const std::int8_t* codes,
+                           const bf16* scale, std::size_t N, std::size_t K, float* y,
+                           std::size_t ldy);
 
   // Null in sets without a matrix unit.
   const MatrixKernels* matrix = nullptr;

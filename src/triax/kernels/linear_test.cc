@@ -275,6 +275,67 @@ TEST_P(Linear, Mxfp4EveryCodeAndScale) {
   }
 }
 
+// ---- 8-bit codes ------------------------------------------------------------------------------
+
+struct Int8Problem {
+  std::vector<std::int8_t> codes;  // [N, K]
+  std::vector<bf16> scale;         // [N, K / 32]
+};
+
+template <class X>
+void run_int8(const KernelTable& t, const X* x, std::size_t ldx, std::size_t M,
+              const std::int8_t* codes, const bf16* scale, std::size_t N, std::size_t K, float* y,
+              std::size_t ldy) {
+  if constexpr (std::is_same_v<X, bf16>) {
+    t.linear_bf16_int8(x, ldx, M, codes, scale, N, K, y, ldy);
+  } else {
+    t.linear_f32_int8(x, ldx, M, codes, scale, N, K, y, ldy);
+  }
+}
+
+// `rounding`: how far a weight may lie from code times scale, relative.
+template <class X>
+void check_int8(const KernelTable& t, std::uint64_t seed, double rounding) {
+  Rng rng(seed);
+  constexpr Shape shapes[] = {{1, 1, 32},   {1, 17, 96},   {2, 5, 160},   {3, 40, 64},
+                              {5, 9, 32},   {12, 10, 96},  {13, 35, 160}, {17, 70, 64},
+                              {1, 5, 8256}, {14, 34, 2080}};
+  for (auto [M, N, K] : shapes) {
+    Int8Problem w{std::vector<std::int8_t>(N * K), random_bf16(rng, N * K / 32)};
+    for (auto& c : w.codes) c = static_cast<std::int8_t>(static_cast<int>(rng.next() % 255) - 127);
+    const std::size_t ldx = K + kGap, ldy = N + 1;
+    const std::vector<X> x = random_of<X>(rng, M * ldx);
+    std::vector<float> y(M * ldy, kUntouched);
+    run_int8(t, x.data(), ldx, M, w.codes.data(), w.scale.data(), N, K, y.data(), ldy);
+    for (std::size_t m = 0; m < M; ++m) {
+      for (std::size_t n = 0; n < N; ++n) {
+        double expected = 0, size = 0;
+        for (std::size_t k = 0; k < K; ++k) {
+          const double term = double{to_float(x[m * ldx + k])} * w.codes[n * K + k] *
+                              double{to_float(w.scale[(n * K + k) / 32])};
+          expected += term;
+          size += std::fabs(term);
+        }
+        ASSERT_NEAR(y[m * ldy + n], expected, (1e-6 + rounding) * size)
+            << M << 'x' << N << 'x' << K;
+      }
+      ASSERT_EQ(y[m * ldy + N], kUntouched);
+      std::vector<float> alone(N);
+      run_int8(t, x.data() + m * ldx, ldx, 1, w.codes.data(), w.scale.data(), N, K, alone.data(),
+               N);
+      ASSERT_EQ(std::memcmp(alone.data(), &y[m * ldy], N * sizeof(float)), 0)
+          << "row " << m << " of " << M << 'x' << N << 'x' << K;
+    }
+  }
+}
+
+TEST_P(Linear, Float32TimesInt8) {
+  check_int8<float>(table(), 8, 0);
+}
+TEST_P(Linear, Bf16TimesInt8) {
+  check_int8<bf16>(table(), 9, 0x1p-9);
+}
+
 TRIAX_EVERY_ISA(Linear);
 
 }  // namespace

@@ -13,18 +13,31 @@ const MatrixKernels* matrix_unit() {
   return isa_available(Isa::amx) ? kernel_table(Isa::amx).matrix : nullptr;
 }
 
-std::vector<bf16> pack(const MatrixKernels& matrix, const std::vector<float>& x, std::size_t M,
-                       std::size_t K) {
-  std::vector<bf16> out(packed_size(M, K));
+struct Packed {
+  std::vector<bf16> data;
+  std::size_t rows;
+  bool single = false;
+  operator PackedRows() const { return {data.data(), rows, single}; }
+};
+
+Packed pack(const MatrixKernels& matrix, const std::vector<float>& x, std::size_t M,
+            std::size_t K) {
+  Packed out{std::vector<bf16>(packed_size(M, K)), M};
   std::vector<const float*> rows;
   for (std::size_t m = 0; m < M; ++m) rows.push_back(x.data() + m * K);
-  matrix.pack(rows.data(), M, K, out.data(), K);
+  matrix.pack(rows.data(), M, K, out.data.data(), K);
+  return out;
+}
+// A row as it is.
+Packed single(const std::vector<float>& row) {
+  Packed out{std::vector<bf16>(row.size()), 1, true};
+  std::transform(row.begin(), row.end(), out.data.begin(), [](float v) { return to_bf16(v); });
   return out;
 }
 
 // Sizes around tiles (16), pairs of tiles (32), and the number of rows from which weights are
 // copied.
-const std::size_t kRows[] = {1, 5, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 130};
+const std::size_t kRows[] = {1, 5, 15, 16, 17, 31, 32, 33, 48, 49, 64, 65, 80, 81, 96, 97, 130};
 const std::size_t kColumns[] = {16, 17, 31, 32, 33, 47, 64, 131};
 
 TEST(MatrixKernels, AgreeWithDoublePrecisionAtEverySize) {
@@ -36,9 +49,9 @@ TEST(MatrixKernels, AgreeWithDoublePrecisionAtEverySize) {
       for (const std::size_t N : kColumns) {
         const std::vector<float> x = random_floats(rng, M * K);
         const std::vector<bf16> w = random_bf16(rng, N * K);
-        const std::vector<bf16> packed = pack(*matrix, x, M, K);
+        const Packed packed = pack(*matrix, x, M, K);
         std::vector<float> y(M * (N + 3), -7.0f), scratch(matrix_scratch(K));
-        matrix->product_bf16(packed.data(), M, w.data(), K, N, K, y.data(), N + 3, scratch.data());
+        matrix->product_bf16(packed, w.data(), K, N, K, y.data(), N + 3, scratch.data());
         for (std::size_t m = 0; m < M; ++m) {
           for (std::size_t n = 0; n < N; ++n) {
             double sum = 0;
@@ -64,15 +77,17 @@ TEST(MatrixKernels, EveryOutputHasOneOrderOfSums) {
   const std::vector<float> x = random_floats(rng, M * K);
   const std::vector<bf16> w = random_bf16(rng, N * K);
   std::vector<float> whole(M * N), scratch(matrix_scratch(K));
-  matrix->product_bf16(pack(*matrix, x, M, K).data(), M, w.data(), K, N, K, whole.data(), N,
-                       scratch.data());
+  matrix->product_bf16(pack(*matrix, x, M, K), w.data(), K, N, K, whole.data(), N, scratch.data());
   for (std::size_t m = 0; m < M; m += 7) {
     const std::vector<float> row(x.begin() + static_cast<std::ptrdiff_t>(m * K),
                                  x.begin() + static_cast<std::ptrdiff_t>((m + 1) * K));
+    std::vector<float> alone(N);
+    matrix->product_bf16(single(row), w.data(), K, N, K, alone.data(), N, scratch.data());
+    for (std::size_t n = 0; n < N; ++n) ASSERT_EQ(alone[n], whole[m * N + n]);
     for (const std::size_t first : {0, 5, 64}) {
       std::vector<float> y(16);
-      matrix->product_bf16(pack(*matrix, row, 1, K).data(), 1, w.data() + first * K, K, 16, K,
-                           y.data(), 16, scratch.data());
+      matrix->product_bf16(pack(*matrix, row, 1, K), w.data() + first * K, K, 16, K, y.data(), 16,
+                           scratch.data());
       for (std::size_t n = 0; n < 16; ++n) ASSERT_EQ(y[n], whole[m * N + first + n]);
     }
   }
@@ -95,13 +110,35 @@ TEST(MatrixKernels, Mxfp4EqualsItsDecodedMatrix) {
                    [](float v) { return to_bf16(v); });
   }
   for (const std::size_t M : kRows) {
-    const std::vector<bf16> x = pack(*matrix, random_floats(rng, M * K), M, K);
+    const std::vector<float> rows = random_floats(rng, M * K);
+    const Packed x = M == 1 ? single(rows) : pack(*matrix, rows, M, K);
     std::vector<float> a(M * N), b(M * N), scratch(matrix_scratch(K));
     // What comes next is a hint and changes nothing.
     const std::uint8_t* next = M % 2 == 0 ? packed.data() : nullptr;
-    matrix->product_mxfp4(x.data(), M, packed.data(), scale.data(), N, K, a.data(), N,
-                          scratch.data(), next, next);
-    matrix->product_bf16(x.data(), M, w.data(), K, N, K, b.data(), N, scratch.data());
+    matrix->product_mxfp4(x, packed.data(), scale.data(), N, K, a.data(), N, scratch.data(), next,
+                          next);
+    matrix->product_bf16(x, w.data(), K, N, K, b.data(), N, scratch.data());
+    EXPECT_EQ(a, b) << M;
+  }
+}
+
+// 8-bit weights are the BF16 matrix of code times scale, rounded, bit for bit.
+TEST(MatrixKernels, Int8EqualsItsRoundedMatrix) {
+  const MatrixKernels* matrix = matrix_unit();
+  if (matrix == nullptr) return;
+  Rng rng(5);
+  const std::size_t K = 160, N = 80;
+  std::vector<std::int8_t> codes(N * K);
+  for (auto& c : codes) c = static_cast<std::int8_t>(static_cast<int>(rng.next() % 255) - 127);
+  const std::vector<bf16> scale = random_bf16(rng, N * K / 32);
+  std::vector<bf16> w(N * K);
+  for (std::size_t i = 0; i < w.size(); ++i) w[i] = to_bf16(codes[i] * to_float(scale[i / 32]));
+  for (const std::size_t M : kRows) {
+    const std::vector<float> rows = random_floats(rng, M * K);
+    const Packed x = M == 1 ? single(rows) : pack(*matrix, rows, M, K);
+    std::vector<float> a(M * N), b(M * N), scratch(matrix_scratch(K));
+    matrix->product_int8(x, codes.data(), scale.data(), N, K, a.data(), N, scratch.data());
+    matrix->product_bf16(x, w.data(), K, N, K, b.data(), N, scratch.data());
     EXPECT_EQ(a, b) << M;
   }
 }
@@ -113,7 +150,7 @@ TEST(MatrixKernels, PacksStretchesOfColumns) {
   Rng rng(4);
   const std::size_t K = 128, M = 37;
   const std::vector<float> x = random_floats(rng, M * K);
-  const std::vector<bf16> whole = pack(*matrix, x, M, K);
+  const std::vector<bf16> whole = pack(*matrix, x, M, K).data;
   std::vector<bf16> pieces(whole.size());
   for (const std::size_t column : {0, 64}) {
     std::vector<const float*> rows;

@@ -21,10 +21,7 @@ struct BatchEntry {
   LogitRows logits = LogitRows::last;
 };
 
-// A sequence's rows of one pass go through the matrix unit, where there is one, from so many on.
-inline constexpr std::size_t kMatrixRows = 16;
-
-// The entries laid out as rows [0, T): those of long runs first, otherwise in the order given.
+// The entries laid out as rows [0, T), in the order given.
 struct Batch {
   explicit Batch(std::span<const BatchEntry> entries);
 
@@ -32,16 +29,10 @@ struct Batch {
   // A state probe needs one sequence to speak of.
   bool single() const { return states.size() == 1; }
 
-  std::vector<std::int32_t> ids;         // [T]
-  std::vector<Segment> segments;         // one an entry
-  std::vector<SequenceState*> states;    // one an entry, all different
-  std::size_t matrix_rows = 0;           // rows of long runs: the first ones
-  std::vector<std::size_t> logit_rows;   // rows of the batch that get logits, ascending
-  std::size_t matrix_logit_rows = 0;     // those among them that belong to long runs
-  std::vector<std::size_t> logit_slots;  // [logit_rows] their rows of the caller's logits
-
- private:
-  void add(const BatchEntry& entry, std::size_t slot);
+  std::vector<std::int32_t> ids;        // [T]
+  std::vector<Segment> segments;        // one an entry
+  std::vector<SequenceState*> states;   // one an entry, all different
+  std::vector<std::size_t> logit_rows;  // rows of the batch that get logits, ascending
 };
 
 }  // namespace triax

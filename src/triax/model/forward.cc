@@ -136,17 +136,7 @@ void head(Context& ctx, const Model& model, const Residual& residual, const Batc
   ops::rms_norm(ctx, normed_from, model.weights.norm, c.rms_norm_eps, x);
   probe_value(ctx, "final_hidden", x);
 
-  Context chosen = ctx;
-  chosen.matrix_rows = batch.matrix_logit_rows;
-  if (std::is_sorted(batch.logit_slots.begin(), batch.logit_slots.end())) {
-    ops::linear(chosen, x, model.weights.lm_head, logits);
-  } else {  // long runs were moved to the front of the batch: back to the caller's order
-    const Mat<float> moved = ctx.arena.take_mat<float>(rows.size(), c.vocab_size);
-    ops::linear(chosen, x, model.weights.lm_head, moved);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      std::memcpy(logits[batch.logit_slots[i]].data, moved[i].data, c.vocab_size * sizeof(float));
-    }
-  }
+  ops::linear(ctx, x, model.weights.lm_head, logits);
   probe_value(ctx, "logits", logits);
 }
 
@@ -172,15 +162,13 @@ std::size_t logit_row_count(std::span<const BatchEntry> entries) {
   return n;
 }
 
-void forward(Context& outer, const Model& model, std::span<const BatchEntry> entries,
+void forward(Context& ctx, const Model& model, std::span<const BatchEntry> entries,
              Mat<float> logits) {
   if (entries.empty()) return;
   const K3Config& c = model.config;
   const Batch batch(entries);
   TRIAX_CHECK(batch.logit_rows.empty() ||
               (logits.shape[0] == batch.logit_rows.size() && logits.shape[1] == c.vocab_size));
-  Context ctx = outer;
-  ctx.matrix_rows = batch.matrix_rows;
   check_entries(model, entries, ctx);
   for (const BatchEntry& e : entries) e.state->prepare(e.ids.size());
 

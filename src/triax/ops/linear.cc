@@ -16,35 +16,35 @@ constexpr std::size_t kItemWeightBytes = std::size_t{1} << 18;
 constexpr std::size_t kItemRows = 128;
 constexpr std::size_t kColumnUnit = 16;  // item widths are multiples of it
 // An item of the matrix unit: packed rows that stay in the second-level cache, while the weights
-// pass.
+// pass. Its columns are a multiple of a pair of tiles.
 constexpr std::size_t kMatrixItemRows = 256;
-constexpr std::size_t kMatrixItemColumns = 128;
+constexpr std::size_t kMatrixColumnUnit = 32;
 
-std::size_t columns_per_item(const MatrixView& w) {
+std::size_t columns_per_item(const MatrixView& w, std::size_t unit, std::size_t most) {
   const std::size_t row_bytes = std::max<std::size_t>(w.cols * dtype_size(w.dtype), 1);
-  const std::size_t columns = round_up(ceil_div(kItemWeightBytes, row_bytes), kColumnUnit);
-  return std::min<std::size_t>(columns, 1024);
+  return std::min(round_up(ceil_div(kItemWeightBytes, row_bytes), unit), most);
 }
 
 // x in the forms that the kernels take; only those that the jobs need are there.
 struct Operand {
   Mat<const float> f32;
-  Mat<const bf16> half;          // empty: weights in BF16 are multiplied with f32
-  const bf16* packed = nullptr;  // the first packed_rows rows, for the matrix unit
-  std::size_t packed_rows = 0;
+  Mat<const bf16> half;          // empty: weights are multiplied with f32
+  const bf16* packed = nullptr;  // for the matrix unit
 };
 
-// Products that the matrix unit can do.
+// Products that the matrix unit does: all rows or none, so that a row's sums have one order.
 bool suits_matrix(const MatrixView& w) {
-  return kernels().matrix != nullptr && w.dtype == DType::BF16 && w.rows >= kMatrixTile &&
+  return kernels().matrix != nullptr && w.dtype != DType::F32 && w.rows >= kMatrixTile &&
          w.cols % kMatrixTileCols == 0;
 }
 
 void check_jobs(Mat<const float> x, std::span<const LinearJob> jobs) {
   for (const LinearJob& job : jobs) {
     TRIAX_CHECK(job.w.present() && job.w.cols == x.shape[1], "weight columns are x's columns");
-    TRIAX_CHECK(job.w.dtype == DType::BF16 || job.w.dtype == DType::F32,
-                "trunk weights are BF16 or F32");
+    TRIAX_CHECK(
+        job.w.dtype == DType::BF16 || job.w.dtype == DType::F32 ||
+            (job.w.dtype == DType::I8 && job.w.scale != nullptr && job.w.cols % kQuantGroup == 0),
+        "trunk weights are BF16, F32, or I8 with scales");
     TRIAX_CHECK(job.y.shape[0] == x.shape[0] && job.y.shape[1] == job.w.rows, "y is [T, N]");
   }
 }
@@ -57,6 +57,15 @@ void product(const Operand& x, const MatrixView& w, std::size_t row, std::size_t
   if (w.dtype == DType::F32) {
     k.linear_f32_f32(x.f32.data + row * x.f32.stride, x.f32.stride, rows, w.as_f32() + column * K,
                      K, columns, K, out, y.stride);
+  } else if (w.dtype == DType::I8) {
+    const bf16* scale = w.scale + column * (K / kQuantGroup);
+    if (x.half.data != nullptr) {
+      k.linear_bf16_int8(x.half.data + row * x.half.stride, x.half.stride, rows,
+                         w.as_i8() + column * K, scale, columns, K, out, y.stride);
+    } else {
+      k.linear_f32_int8(x.f32.data + row * x.f32.stride, x.f32.stride, rows, w.as_i8() + column * K,
+                        scale, columns, K, out, y.stride);
+    }
   } else if (x.half.data != nullptr) {
     k.linear_bf16_bf16(x.half.data + row * x.half.stride, x.half.stride, rows,
                        w.as_bf16() + column * K, K, columns, K, out, y.stride);
@@ -66,11 +75,24 @@ void product(const Operand& x, const MatrixView& w, std::size_t row, std::size_t
   }
 }
 
-// Rows [row, row + rows) of one job, cut into items: blocks of columns, and of rows within them.
+void matrix_product(const Operand& x, const MatrixView& w, std::size_t row, std::size_t rows,
+                    std::size_t column, std::size_t columns, Mat<float> y, float* scratch) {
+  const MatrixKernels& matrix = *kernels().matrix;
+  const std::size_t K = w.cols;
+  const PackedRows packed{x.packed + row * K, rows, y.shape[0] == 1};
+  float* out = y.data + row * y.stride + column;
+  if (w.dtype == DType::I8) {
+    matrix.product_int8(packed, w.as_i8() + column * K, w.scale + column * (K / kQuantGroup),
+                        columns, K, out, y.stride, scratch);
+  } else {
+    matrix.product_bf16(packed, w.as_bf16() + column * K, K, columns, K, out, y.stride, scratch);
+  }
+}
+
+// One job, cut into items: blocks of columns, and of rows within them.
 struct Part {
   const LinearJob* job;
   bool matrix;  // by the matrix unit
-  std::size_t row, rows;
   std::size_t row_block, row_blocks;
   std::size_t column_block, column_blocks;  // the last block takes what is left, too
   std::size_t first_item;
@@ -78,40 +100,28 @@ struct Part {
   std::size_t items() const { return row_blocks * column_blocks; }
 };
 
-Part vector_part(const LinearJob& job, std::size_t row, std::size_t rows) {
-  const std::size_t width = columns_per_item(job.w);
-  return {&job,      false,
-          row,       rows,
-          kItemRows, ceil_div(rows, kItemRows),
-          width,     ceil_div(job.w.rows, width),
-          0};
-}
-
-Part matrix_part(const LinearJob& job, std::size_t rows) {
-  return {&job,
-          true,
-          0,
-          rows,
-          kMatrixItemRows,
-          ceil_div(rows, kMatrixItemRows),
-          kMatrixItemColumns,
-          std::max<std::size_t>(job.w.rows / kMatrixItemColumns, 1),
-          0};
+Part make_part(const LinearJob& job, bool matrix, std::size_t first_item) {
+  const std::size_t T = job.y.shape[0];
+  const std::size_t height = matrix ? kMatrixItemRows : kItemRows;
+  const std::size_t width = matrix ? columns_per_item(job.w, kMatrixColumnUnit, 256)
+                                   : columns_per_item(job.w, kColumnUnit, 1024);
+  // The matrix unit takes no fewer than 16 columns.
+  const std::size_t blocks =
+      matrix ? std::max<std::size_t>(job.w.rows / width, 1) : ceil_div(job.w.rows, width);
+  return {&job, matrix, height, ceil_div(T, height), width, blocks, first_item};
 }
 
 void run_item(const Part& p, std::size_t item, const Operand& x, float* scratch) {
   // Row blocks turn fastest: threads that work at the same time read the same weights.
   const std::size_t block = item / p.row_blocks;
-  const std::size_t row = p.row + item % p.row_blocks * p.row_block;
-  const std::size_t rows = std::min(p.row_block, p.row + p.rows - row);
   const MatrixView& w = p.job->w;
   const Mat<float> y = p.job->y;
+  const std::size_t row = item % p.row_blocks * p.row_block;
+  const std::size_t rows = std::min(p.row_block, y.shape[0] - row);
   const std::size_t column = block * p.column_block;
   const std::size_t columns = block + 1 == p.column_blocks ? w.rows - column : p.column_block;
   if (p.matrix) {
-    kernels().matrix->product_bf16(x.packed + row * w.cols, rows, w.as_bf16() + column * w.cols,
-                                   w.cols, columns, w.cols, y.data + row * y.stride + column,
-                                   y.stride, scratch);
+    matrix_product(x, w, row, rows, column, columns, y, scratch);
   } else {
     product(x, w, row, rows, column, columns, y);
   }
@@ -119,24 +129,17 @@ void run_item(const Part& p, std::size_t item, const Operand& x, float* scratch)
 
 void run(Context& ctx, const Operand& x, std::size_t T, std::span<const LinearJob> jobs) {
   for (const LinearJob& job : jobs) ctx.count(job.w.bytes(), 2 * T * job.w.rows * job.w.cols);
-  const std::span<Part> parts = ctx.arena.take<Part>(2 * jobs.size());
-  std::size_t count = 0, items = 0;
-  const auto add = [&](Part part) {
-    if (part.rows == 0) return;
-    part.first_item = items;
-    items += part.items();
-    parts[count++] = part;
-  };
-  for (const LinearJob& job : jobs) {
-    const std::size_t rows = suits_matrix(job.w) ? x.packed_rows : 0;
-    add(matrix_part(job, rows));
-    add(vector_part(job, rows, T - rows));
+  const std::span<Part> parts = ctx.arena.take<Part>(jobs.size());
+  std::size_t items = 0;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    parts[i] = make_part(jobs[i], x.packed != nullptr && suits_matrix(jobs[i].w), items);
+    items += parts[i].items();
   }
-  const std::size_t slice = x.packed_rows > 0 ? matrix_scratch(jobs[0].w.cols) : 0;
+  const std::size_t slice = x.packed != nullptr ? matrix_scratch(jobs[0].w.cols) : 0;
   const std::span<float> scratch = ctx.arena.take<float>(ctx.pool.threads() * slice);
   ctx.pool.parallel_for(items, [&](std::size_t item, std::size_t worker) {
     std::size_t p = 0;
-    while (p + 1 < count && parts[p + 1].first_item <= item) ++p;
+    while (p + 1 < parts.size() && parts[p + 1].first_item <= item) ++p;
     run_item(parts[p], item - parts[p].first_item, x, scratch.data() + worker * slice);
   });
 }
@@ -146,10 +149,14 @@ bool any_of_type(std::span<const LinearJob> jobs, DType type) {
                      [&](const LinearJob& j) { return j.w.dtype == type; });
 }
 
-// The first rows of x, rounded to BF16, as the matrix unit takes them.
-const bf16* pack_rows(Context& ctx, Mat<const float> x, std::size_t rows) {
-  const std::size_t K = x.shape[1];
+// x rounded to BF16, as the matrix unit takes it.
+const bf16* pack_rows(Context& ctx, Mat<const float> x) {
+  const std::size_t rows = x.shape[0], K = x.shape[1];
   const std::span<bf16> packed = ctx.arena.take<bf16>(packed_size(rows, K));
+  if (rows == 1) {
+    kernels().to_bf16(x.data, K, packed.data());
+    return packed.data();
+  }
   const MatrixKernels* matrix = kernels().matrix;
   ctx.pool.parallel_for(ceil_div(rows, kMatrixTile), [&](std::size_t item, std::size_t) {
     const std::size_t first = item * kMatrixTile, n = std::min(kMatrixTile, rows - first);
@@ -163,19 +170,18 @@ const bf16* pack_rows(Context& ctx, Mat<const float> x, std::size_t rows) {
 // x rounded to BF16; also widened again when a job's weights are float32.
 Operand round_operand(Context& ctx, Mat<const float> x, std::span<const LinearJob> jobs) {
   const std::size_t T = x.shape[0], K = x.shape[1];
+  Operand out{};
+  const auto suits = [](const LinearJob& j) { return suits_matrix(j.w); };
+  if (std::any_of(jobs.begin(), jobs.end(), suits)) out.packed = pack_rows(ctx, x);
+  if (std::all_of(jobs.begin(), jobs.end(), suits)) return out;
   const Mat<bf16> half = ctx.arena.take_mat<bf16>(T, K);
   const bool widen = any_of_type(jobs, DType::F32);
   const Mat<float> wide = widen ? ctx.arena.take_mat<float>(T, K) : Mat<float>();
-  Operand out{wide, half};
-  const auto suits = [](const LinearJob& j) { return suits_matrix(j.w); };
-  if (std::any_of(jobs.begin(), jobs.end(), suits)) {
-    out.packed_rows = std::min(ctx.matrix_rows, T);
-    out.packed = pack_rows(ctx, x, out.packed_rows);
-  }
-  const std::size_t first = std::all_of(jobs.begin(), jobs.end(), suits) ? out.packed_rows : 0;
+  out.half = half;
+  out.f32 = wide;
   const KernelTable& k = kernels();
-  for_row_blocks(ctx, T - first, K, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t t = first + begin; t < first + end; ++t) {
+  for_row_blocks(ctx, T, K, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t t = begin; t < end; ++t) {
       k.to_bf16(x[t].data, K, half[t].data);
       if (widen) k.from_bf16(half[t].data, K, wide[t].data);
     }

@@ -51,23 +51,25 @@ void product(const Rows& x, std::size_t first, std::size_t M, const Mxfp4View& w
   }
 }
 
-// The (token, expert) pairs in order of expert, then of token. The matrix unit's pairs of an expert
-// stand before the others, since its tokens are the batch's first.
+// The (token, expert) pairs in order of expert, then of token.
 struct Grouping {
-  std::span<std::size_t> first;     // [experts + 1]: pairs of expert e are [first[e], first[e+1])
-  std::span<std::size_t> vector;    // [experts]: from here on the vector kernels' pairs
+  std::span<std::size_t> first;    // [experts + 1]: pairs of expert e are [first[e], first[e+1])
+  std::span<std::uint32_t> token;  // [pairs]
+  std::span<float> weight;         // [pairs]
+  // By the matrix unit, all pairs or none.
+  bool matrix;
   std::span<std::size_t> tile_row;  // [experts + 1]: first row of e's tiles in a packed matrix
-  std::span<std::uint32_t> token;   // [pairs]
-  std::span<float> weight;          // [pairs]
+
+  std::size_t pairs(std::size_t e) const { return first[e + 1] - first[e]; }
 };
 
 Grouping group(Context& ctx, Mat<const std::int32_t> ids, Mat<const float> weights,
                std::span<const std::int32_t> experts) {
   const std::size_t T = ids.shape[0], k = ids.shape[1];
-  Grouping g{ctx.arena.take<std::size_t>(experts.size() + 1),
-             ctx.arena.take<std::size_t>(experts.size()),
-             ctx.arena.take<std::size_t>(experts.size() + 1), ctx.arena.take<std::uint32_t>(T * k),
-             ctx.arena.take<float>(T * k)};
+  Grouping g{ctx.arena.take<std::size_t>(experts.size() + 1), ctx.arena.take<std::uint32_t>(T * k),
+             ctx.arena.take<float>(T * k),
+             ctx.precision == Precision::bf16 && kernels().matrix != nullptr,
+             ctx.arena.take<std::size_t>(experts.size() + 1)};
   const std::span<std::size_t> slot = ctx.arena.take<std::size_t>(T * k);
   std::fill(g.first.begin(), g.first.end(), 0);
   for (std::size_t t = 0; t < T; ++t) {
@@ -87,44 +89,52 @@ Grouping group(Context& ctx, Mat<const std::int32_t> ids, Mat<const float> weigh
     g.token[at] = static_cast<std::uint32_t>(p / k);
     g.weight[at] = weights[p / k][p % k];
   }
-  const bool matrix = ctx.precision == Precision::bf16 && kernels().matrix != nullptr;
-  const std::size_t rows = matrix ? ctx.matrix_rows : 0;
+  // A single row needs no tiles.
   g.tile_row[0] = 0;
   for (std::size_t e = 0; e < experts.size(); ++e) {
-    const auto begin = g.token.begin() + static_cast<std::ptrdiff_t>(g.first[e]);
-    const auto end = g.token.begin() + static_cast<std::ptrdiff_t>(g.first[e + 1]);
-    const std::size_t count = static_cast<std::size_t>(std::lower_bound(begin, end, rows) - begin);
-    g.vector[e] = g.first[e] + count;
-    g.tile_row[e + 1] = g.tile_row[e] + round_up(count, kMatrixTile);
+    const std::size_t n = g.pairs(e);
+    g.tile_row[e + 1] = g.tile_row[e] + (n == 1 ? 1 : round_up(n, kMatrixTile));
   }
   return g;
 }
 
 // Activations of the matrix unit's pairs, packed expert by expert.
-struct PackedRows {
+struct PackedExperts {
+  const Grouping& g;
   std::span<bf16> data;
   std::size_t cols;
-  PackedRows(Context& ctx, const Grouping& g, std::size_t n)
-      : data(ctx.arena.take<bf16>(g.tile_row.back() * n)), cols(n) {}
-  // Tile row holding row `m` (a multiple of 16) of expert e, from column `column` (of 32) on.
-  bf16* at(const Grouping& g, std::size_t e, std::size_t m, std::size_t column = 0) const {
-    return data.data() + (g.tile_row[e] + m) * cols + column / kMatrixTileCols * packed_tile();
+  PackedExperts(Context& ctx, const Grouping& grouping, std::size_t n)
+      : g(grouping), data(ctx.arena.take<bf16>(g.matrix ? g.tile_row.back() * n : 0)), cols(n) {}
+
+  bf16* at(std::size_t e, std::size_t m) const { return data.data() + (g.tile_row[e] + m) * cols; }
+  // Rows [m, m + M) of expert e, m a multiple of 16.
+  PackedRows rows(std::size_t e, std::size_t m, std::size_t M) const {
+    return {at(e, m), M, g.pairs(e) == 1};
+  }
+  // Columns [column, column + n), both multiples of 32, of those rows.
+  void store(std::size_t e, std::size_t m, std::size_t M, std::size_t column, const float* const* x,
+             std::size_t n) const {
+    if (g.pairs(e) == 1) return kernels().to_bf16(x[0], n, at(e, 0) + column);
+    kernels().matrix->pack(x, M, n, at(e, m) + column / kMatrixTileCols * packed_tile(), cols);
   }
 };
 
 // The inputs of all experts: gathered rows of z, in the form that their product takes.
 void gather(Context& ctx, Mat<const float> z, const Grouping& g, const Rows& rows,
-            const PackedRows& packed) {
-  const std::size_t experts = g.vector.size(), latent = z.shape[1];
+            const PackedExperts& packed) {
+  const std::size_t experts = g.first.size() - 1, latent = z.shape[1];
   ctx.pool.parallel_for(experts, [&](std::size_t e, std::size_t) {
-    for (std::size_t p = g.first[e]; p < g.vector[e]; p += kMatrixTile) {
-      const float* at[kMatrixTile];
-      const std::size_t n = std::min(kMatrixTile, g.vector[e] - p);
-      for (std::size_t i = 0; i < n; ++i) at[i] = z[g.token[p + i]].data;
-      kernels().matrix->pack(at, n, latent, packed.at(g, e, p - g.first[e]), latent);
+    if (!g.matrix) {
+      for (std::size_t p = g.first[e]; p < g.first[e + 1]; ++p) {
+        rows.store(p, 0, z[g.token[p]].data, latent);
+      }
+      return;
     }
-    for (std::size_t p = g.vector[e]; p < g.first[e + 1]; ++p) {
-      rows.store(p, 0, z[g.token[p]].data, latent);
+    for (std::size_t p = g.first[e]; p < g.first[e + 1]; p += kMatrixTile) {
+      const float* at[kMatrixTile];
+      const std::size_t n = std::min(kMatrixTile, g.first[e + 1] - p);
+      for (std::size_t i = 0; i < n; ++i) at[i] = z[g.token[p + i]].data;
+      packed.store(e, p - g.first[e], n, 0, at, latent);
     }
   });
 }
@@ -151,18 +161,19 @@ void check_shapes(Mat<const float> z, Mat<const std::int32_t> ids, Mat<const flo
 struct Stages {
   const Grouping& g;
   const Rows &z, &h;  // [pairs, latent], [pairs, width]
-  const PackedRows &packed_z, &packed_h;
+  const PackedExperts &packed_z, &packed_h;
 };
 
-// y [M, rows] = rows [m, m + M) of expert e's packed activations times rows [row, row + rows) of w.
-// `next` (or null): the matrix whose same rows come after this.
-void matrix_product(const Grouping& g, const PackedRows& x, std::size_t e, std::size_t m,
-                    std::size_t M, const Mxfp4View& w, std::size_t row, std::size_t rows, float* y,
-                    std::size_t ldy, float* scratch, const Mxfp4View* next) {
-  const std::size_t packed = row * (w.cols / 2), scale = row * (w.cols / 32);
-  kernels().matrix->product_mxfp4(x.at(g, e, m), M, w.packed + packed, w.scale + scale, rows,
+// y [M, rows] = pairs [m, m + M) of expert e times rows [row, row + rows) of w, by either form of
+// the activations. `next` (or null): the matrix whose same rows come after this.
+void product(const Grouping& g, const Rows& x, const PackedExperts& packed, std::size_t e,
+             std::size_t m, std::size_t M, const Mxfp4View& w, std::size_t row, std::size_t rows,
+             float* y, std::size_t ldy, float* scratch, const Mxfp4View* next) {
+  const std::size_t codes = row * (w.cols / 2), scale = row * (w.cols / 32);
+  if (!g.matrix) return product(x, g.first[e] + m, M, w, row, rows, y, ldy, scratch);
+  kernels().matrix->product_mxfp4(packed.rows(e, m, M), w.packed + codes, w.scale + scale, rows,
                                   w.cols, y, ldy, scratch,
-                                  next == nullptr ? nullptr : next->packed + packed,
+                                  next == nullptr ? nullptr : next->packed + codes,
                                   next == nullptr ? nullptr : next->scale + scale);
 }
 
@@ -172,27 +183,21 @@ void gate_and_up(const Stages& s, std::size_t e, const ExpertView& v, const Acti
   const Grouping& g = s.g;
   float* gate = scratch + kMxfp4RowTile * v.w1.cols;  // [kTokenBlock, kGateRows]
   float* up = gate + kTokenBlock * kGateRows;         // [kTokenBlock, kGateRows]
-  const auto activate_rows = [&](std::size_t M) {
-    for (std::size_t m = 0; m < M; ++m) {
-      float* out = gate + m * kGateRows;
-      activate_row(activation, out, up + m * kGateRows, rows, out);
-    }
-  };
-  for (std::size_t p = g.first[e]; p < g.vector[e]; p += kTokenBlock) {
-    const std::size_t M = std::min(kTokenBlock, g.vector[e] - p), m = p - g.first[e];
-    matrix_product(g, s.packed_z, e, m, M, v.w1, row, rows, gate, kGateRows, scratch, &v.w3);
-    matrix_product(g, s.packed_z, e, m, M, v.w3, row, rows, up, kGateRows, scratch, nullptr);
-    activate_rows(M);
+  for (std::size_t m = 0; m < g.pairs(e); m += kTokenBlock) {
+    const std::size_t M = std::min(kTokenBlock, g.pairs(e) - m);
+    product(g, s.z, s.packed_z, e, m, M, v.w1, row, rows, gate, kGateRows, scratch, &v.w3);
+    product(g, s.z, s.packed_z, e, m, M, v.w3, row, rows, up, kGateRows, scratch, nullptr);
     const float* at[kTokenBlock];
-    for (std::size_t i = 0; i < M; ++i) at[i] = gate + i * kGateRows;
-    kernels().matrix->pack(at, M, rows, s.packed_h.at(g, e, m, row), s.packed_h.cols);
-  }
-  for (std::size_t p = g.vector[e]; p < g.first[e + 1]; p += kTokenBlock) {
-    const std::size_t M = std::min(kTokenBlock, g.first[e + 1] - p);
-    product(s.z, p, M, v.w1, row, rows, gate, kGateRows, scratch);
-    product(s.z, p, M, v.w3, row, rows, up, kGateRows, scratch);
-    activate_rows(M);
-    for (std::size_t m = 0; m < M; ++m) s.h.store(p + m, row, gate + m * kGateRows, rows);
+    for (std::size_t i = 0; i < M; ++i) {
+      float* out = gate + i * kGateRows;
+      activate_row(activation, out, up + i * kGateRows, rows, out);
+      at[i] = out;
+    }
+    if (g.matrix) {
+      s.packed_h.store(e, m, M, row, at, rows);
+    } else {
+      for (std::size_t i = 0; i < M; ++i) s.h.store(g.first[e] + m + i, row, at[i], rows);
+    }
   }
 }
 
@@ -204,23 +209,15 @@ void down(const Stages& s, std::span<const ExpertView> views, std::size_t row, s
     std::fill_n(aggregate[t].data + row, rows, 0.0f);
   for (std::size_t e = 0; e < views.size(); ++e) {
     const Mxfp4View& w = views[e].w2;
+    const Mxfp4View* next = e + 1 < views.size() ? &views[e + 1].w2 : nullptr;
     float* y = scratch + kMxfp4RowTile * w.cols;  // [kTokenBlock, kDownRows]
-    const auto add = [&](std::size_t p, std::size_t M) {
-      for (std::size_t m = 0; m < M; ++m) {
-        kernels().axpy(g.weight[p + m], y + m * kDownRows, rows,
-                       aggregate[g.token[p + m]].data + row);
+    for (std::size_t m = 0; m < g.pairs(e); m += kTokenBlock) {
+      const std::size_t M = std::min(kTokenBlock, g.pairs(e) - m);
+      product(g, s.h, s.packed_h, e, m, M, w, row, rows, y, kDownRows, scratch, next);
+      for (std::size_t i = 0; i < M; ++i) {
+        const std::size_t p = g.first[e] + m + i;
+        kernels().axpy(g.weight[p], y + i * kDownRows, rows, aggregate[g.token[p]].data + row);
       }
-    };
-    for (std::size_t p = g.first[e]; p < g.vector[e]; p += kTokenBlock) {
-      const std::size_t M = std::min(kTokenBlock, g.vector[e] - p);
-      matrix_product(g, s.packed_h, e, p - g.first[e], M, w, row, rows, y, kDownRows, scratch,
-                     e + 1 < views.size() ? &views[e + 1].w2 : nullptr);
-      add(p, M);
-    }
-    for (std::size_t p = g.vector[e]; p < g.first[e + 1]; p += kTokenBlock) {
-      const std::size_t M = std::min(kTokenBlock, g.first[e + 1] - p);
-      product(s.h, p, M, w, row, rows, y, kDownRows, scratch);
-      add(p, M);
     }
   }
 }
@@ -239,8 +236,8 @@ void routed_experts(Context& ctx, Mat<const float> z, Mat<const std::int32_t> id
   ctx.count(views.size() * expert_bytes, 6 * pairs * latent * width);
   const Arena::Scope scope(ctx.arena);
   const Grouping g = group(ctx, ids, weights, experts);
-  const Rows gathered(ctx, pairs, latent), h(ctx, pairs, width);
-  const PackedRows packed_z(ctx, g, latent), packed_h(ctx, g, width);
+  const Rows gathered(ctx, g.matrix ? 0 : pairs, latent), h(ctx, g.matrix ? 0 : pairs, width);
+  const PackedExperts packed_z(ctx, g, latent), packed_h(ctx, g, width);
   gather(ctx, z, g, gathered, packed_z);
   const Stages stages{g, gathered, h, packed_z, packed_h};
 

@@ -1,11 +1,15 @@
-// The amx kernels: BF16 products of many rows by tiles of 16 rows by 64 bytes, sums in float32.
+// The amx kernels: BF16 products by tiles of 16 rows by 64 bytes, sums in float32.
 //
-// Rows of weights are the left operand, 16 of them a tile, loaded from where they lie. Rows of x
-// are the right operand and are packed for it once: [M / 16][K / 32] tiles of [16 pairs of k][16
-// rows] BF16 pairs, one KiB each. The product of a tile pair is 16 weights rows x 16 rows of x,
-// transposed on its way to y. TDPBF16PS adds the pairs of k one after the other, so an output is
-// one chain of sums over k, whatever lies beside it in a tile. It counts subnormal numbers as zero.
+// Rows of weights are the left operand, 16 of them a tile; BF16 rows are loaded from where they
+// lie, others are decoded to tiles a few steps of k before they are needed. Rows of x are the right
+// operand and are packed for it once: [M / 16][K / 32] tiles of [16 pairs of k][16 rows] BF16
+// pairs, one KiB each; one row alone is its own tile, a column of pairs. The product of a tile pair
+// is 16 weight rows x 16 rows of x, transposed on its way to y. TDPBF16PS adds the pairs of k one
+// after the other, so an output is one chain of sums over k, whatever lies beside it in a tile. It
+// counts subnormal numbers as zero.
 #include <immintrin.h>
+
+#include <utility>
 
 #include "triax/kernels/isa/simd_avx512.h"
 #include "triax/kernels/kernels.h"
@@ -25,28 +29,55 @@ struct alignas(64) TileConfig {
   std::uint8_t rows[16] = {};
 };
 
-constexpr TileConfig full_tiles() {
+// Which tiles hold what. Sums come first, [weight tile][tile of x]; then weights, then x.
+template <int kWeights, int kRows>
+struct Tiles {
+  static constexpr int sum(int w, int x) { return w * kRows + x; }
+  static constexpr int weights(int w) { return kWeights * kRows + w; }
+  static constexpr int x = kWeights * kRows + kWeights;
+  static_assert(x < 8);
+};
+
+// Eight tiles of 16 rows by 64 bytes; or, for one row of x, sums and x one pair wide.
+constexpr TileConfig make_config(bool one_row) {
   TileConfig config;
+  using T = Tiles<2, 1>;
   for (int i = 0; i < 8; ++i) {
-    config.bytes[i] = 64;
+    const bool weights = i == T::weights(0) || i == T::weights(1);
+    config.bytes[i] = one_row && !weights ? 4 : 64;
     config.rows[i] = kTile;
   }
   return config;
 }
-constexpr TileConfig kFullTiles = full_tiles();
+constexpr TileConfig kFullTiles = make_config(false), kRowTiles = make_config(true);
 
-// The tile intrinsics of GCC 12 do not tell the compiler that they read memory: what they read must
-// be written before.
-TRIAX_INLINE void memory_is_written() {
-  asm volatile("" ::: "memory");
-}
-
-// All eight tiles full size, while it lives.
-class Tiles {
+// The tiles in use, while it lives.
+class TileState {
  public:
-  TRIAX_INLINE Tiles() { _tile_loadconfig(&kFullTiles); }
-  TRIAX_INLINE ~Tiles() { _tile_release(); }
+  TRIAX_INLINE explicit TileState(bool one_row) {
+    _tile_loadconfig(one_row ? &kRowTiles : &kFullTiles);
+  }
+  TRIAX_INLINE ~TileState() { _tile_release(); }
 };
+
+// The intrinsics take tile numbers as literals only and do not tell GCC 12 that they touch memory.
+template <int kT>
+TRIAX_INLINE void tile_zero() {
+  asm volatile("tilezero %%tmm%c0" ::"i"(kT));
+}
+template <int kT>
+TRIAX_INLINE void tile_load(const void* from, long stride) {
+  asm volatile("tileloadd (%1,%2,1), %%tmm%c0" ::"i"(kT), "r"(from), "r"(stride) : "memory");
+}
+template <int kT>
+TRIAX_INLINE void tile_store(void* to, long stride) {
+  asm volatile("tilestored %%tmm%c0, (%1,%2,1)" ::"i"(kT), "r"(to), "r"(stride) : "memory");
+}
+// sums += weights times x
+template <int kSum, int kW, int kX>
+TRIAX_INLINE void tile_multiply() {
+  asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kW), "i"(kX));
+}
 
 // Sixteen vectors as a matrix of 32-bit values, transposed in place.
 TRIAX_INLINE void transpose16(__m512i (&r)[16]) {
@@ -116,72 +147,229 @@ class Ahead {
   TRIAX_INLINE void step(std::size_t lines) {
     for (; lines > 0 && at_ < end_; --lines, at_ += 64) _mm_prefetch(at_, _MM_HINT_T1);
   }
+  // The next `lines` of it for someone else to bring.
+  TRIAX_INLINE Ahead take(std::size_t lines) {
+    const std::size_t left = static_cast<std::size_t>(end_ - at_), bytes = lines * 64;
+    const Ahead part(at_, bytes < left ? bytes : left);
+    at_ += bytes < left ? bytes : left;
+    return part;
+  }
 
  private:
   const char *at_, *end_;
 };
 
-// Two tiles of weight rows: the first at w, the second `second` values behind it; the next tiles
-// along k `k_step` values on; their rows `stride` bytes apart. The second tile's outputs are
-// `lower` columns behind the first's.
-struct WeightTiles {
-  const bf16* w;
-  std::size_t second, k_step;
-  long stride;
-  std::size_t lower;
+// ---- Where weights come from --------------------------------------------------------------------
+
+constexpr std::size_t kDecodedAhead = 2;  // steps of k
+constexpr std::size_t kRing = 4;          // decoded steps that are kept
+
+// A tile of weights in memory.
+struct TileAt {
+  const bf16* at;
+  long stride;  // bytes
 };
 
-// Against one or two tiles of rows of x, all of K.
-template <bool kTwo>
-TRIAX_INLINE void tile_pair(const WeightTiles& t, const bf16* x, std::size_t K, float* y,
-                            std::size_t ldy, std::size_t rows, Ahead& ahead, std::size_t lines) {
-  const bf16 *w0 = t.w, *w1 = t.w + t.second, *x1 = x + kTile * K;
-  memory_is_written();
-  _tile_zero(0);
-  _tile_zero(1);
-  if constexpr (kTwo) {
-    _tile_zero(2);
-    _tile_zero(3);
+// Rows of BF16, from the product's first row on.
+struct Bf16Source {
+  static constexpr bool kDirect = true;
+  const bf16* w;
+  std::size_t ldw;
+
+  TRIAX_INLINE TileAt tile(std::size_t row, std::size_t g) const {
+    return {w + row * ldw + g * kTileK, static_cast<long>(ldw * sizeof(bf16))};
   }
-  for (std::size_t k = 0; k < K / kTileK; ++k) {
-    _tile_loadd(4, w0 + k * t.k_step, t.stride);
-    _tile_loadd(6, x + k * kTileValues, 64);
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_loadd(5, w1 + k * t.k_step, t.stride);
-    _tile_dpbf16ps(1, 5, 6);
-    if constexpr (kTwo) {
-      _tile_loadd(7, x1 + k * kTileValues, 64);
-      _tile_dpbf16ps(2, 4, 7);
-      _tile_dpbf16ps(3, 5, 7);
+  Bf16Source from(std::size_t row) const { return {w + row * ldw, ldw}; }
+  Ahead ahead(std::size_t rows) const { return Ahead(w, rows * ldw * sizeof(bf16)); }
+};
+
+// Two tiles of rows for each step of k, one behind the other: [K / 32][2][16 rows][32].
+struct CopiedSource {
+  static constexpr bool kDirect = true;
+  const bf16* tiles;
+
+  TRIAX_INLINE TileAt tile(std::size_t row, std::size_t g) const {
+    return {tiles + (2 * g + (row != 0 ? 1 : 0)) * kTileValues, 64};
+  }
+};
+
+// Rows of MXFP4, decoded exactly.
+struct Mxfp4Source {
+  static constexpr bool kDirect = false;
+  const std::uint8_t *w, *scale;
+  std::size_t K;
+
+  Mxfp4Source from(std::size_t row) const {
+    return {w + row * (K / 2), scale + row * (K / kTileK), K};
+  }
+  Ahead ahead(std::size_t rows) const {
+    Ahead(w == nullptr ? nullptr : scale, rows * (K / kTileK)).step(~std::size_t{0});
+    return Ahead(w, rows * (K / 2));
+  }
+  // Sixteen rows of step g to a tile.
+  TRIAX_INLINE void decode(std::size_t g, bf16* to) const {
+    const std::uint8_t *from = w + 16 * g, *exponent = scale + g;
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kTile; ++i) {
+      _mm512_storeu_si512(to + i * kTileK, decode_pairs(from, *exponent));
+      from += K / 2;
+      exponent += K / kTileK;
     }
-    ahead.step(lines);
   }
-  alignas(64) float sums[4][kTile * kTile];
-  const std::size_t first = rows < kTile ? rows : kTile;
-  _tile_stored(0, sums[0], 64);
-  _tile_stored(1, sums[1], 64);
-  write_tile(sums[0], y, ldy, first);
-  write_tile(sums[1], y + t.lower, ldy, first);
-  if constexpr (kTwo) {
-    _tile_stored(2, sums[2], 64);
-    _tile_stored(3, sums[3], 64);
-    write_tile(sums[2], y + kTile * ldy, ldy, rows - kTile);
-    write_tile(sums[3], y + kTile * ldy + t.lower, ldy, rows - kTile);
+};
+
+// 32 codes times their scale, rounded to BF16.
+TRIAX_INLINE __m512i decode_codes(const std::int8_t* codes, bf16 factor) {
+  const F by = set1(to_float(factor));
+  const F low = mul(load_codes(codes), by), high = mul(load_codes(codes + 16), by);
+  return __builtin_bit_cast(__m512i, _mm512_cvtne2ps_pbh(high, low));
+}
+
+// Rows of 8-bit codes with their scales.
+struct Int8Source {
+  static constexpr bool kDirect = false;
+  const std::int8_t* w;
+  const bf16* scale;
+  std::size_t K;
+
+  Int8Source from(std::size_t row) const { return {w + row * K, scale + row * (K / kTileK), K}; }
+  Ahead ahead(std::size_t rows) const {
+    Ahead(w == nullptr ? nullptr : scale, rows * (K / kTileK) * sizeof(bf16)).step(~std::size_t{0});
+    return Ahead(w, rows * K);
+  }
+  TRIAX_INLINE void decode(std::size_t g, bf16* to) const {
+    const std::int8_t* from = w + kTileK * g;
+    const bf16* factor = scale + g;
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kTile; ++i) {
+      _mm512_storeu_si512(to + i * kTileK, decode_codes(from, *factor));
+      from += K;
+      factor += K / kTileK;
+    }
+  }
+};
+
+// ---- Products -----------------------------------------------------------------------------------
+
+// The sums of 16 kWeights rows of weights and 16 kRows rows of x over all of K, to y.
+//   first: row of the weights' first tile; lower: how far behind it the second one lies
+//   x: tiles of rows; rows: how many of them are there
+template <int kWeights, int kRows, bool kOneRow, class Source>
+struct Block {
+  using T = Tiles<kWeights, kRows>;
+  const Source& source;
+  std::size_t lower;
+  const bf16* x;
+  std::size_t K, rows;
+  float* y;
+  std::size_t ldy;
+
+  template <int... kI>
+  TRIAX_INLINE static void zero_sums(std::integer_sequence<int, kI...>) {
+    (tile_zero<kI>(), ...);
+  }
+  template <int kW>
+  TRIAX_INLINE void load_weights(std::size_t g, const bf16* decoded) const {
+    if constexpr (Source::kDirect) {
+      const TileAt from = source.tile(kW * lower, g);
+      tile_load<T::weights(kW)>(from.at, from.stride);
+    } else {
+      tile_load<T::weights(kW)>(decoded + kW * kTileValues, 64);
+    }
+  }
+  template <int kX>
+  TRIAX_INLINE void multiply(std::size_t g) const {
+    if constexpr (kOneRow) {
+      tile_load<T::x>(x + g * kTileK, 4);
+    } else {
+      tile_load<T::x>(x + kX * kTile * K + g * kTileValues, 64);
+    }
+    tile_multiply<T::sum(0, kX), T::weights(0), T::x>();
+    if constexpr (kWeights == 2) tile_multiply<T::sum(1, kX), T::weights(1), T::x>();
+  }
+  template <int... kX>
+  TRIAX_INLINE void multiply_all(std::size_t g, std::integer_sequence<int, kX...>) const {
+    (multiply<kX>(g), ...);
+  }
+  template <int kW, int kX>
+  TRIAX_INLINE void write() const {
+    if constexpr (kOneRow) {
+      tile_store<T::sum(kW, kX)>(y + kW * lower, 4);
+    } else {
+      constexpr std::size_t begin = kX * kTile;
+      if (rows <= begin) return;
+      alignas(64) float sums[kTile * kTile];
+      tile_store<T::sum(kW, kX)>(sums, 64);
+      write_tile(sums, y + begin * ldy + kW * lower, ldy,
+                 rows - begin < kTile ? rows - begin : kTile);
+    }
+  }
+  template <int... kX>
+  TRIAX_INLINE void write_all(std::integer_sequence<int, kX...>) const {
+    (write<0, kX>(), ...);
+    if constexpr (kWeights == 2) (write<1, kX>(), ...);
+  }
+  TRIAX_INLINE void decode(std::size_t g, bf16* ring) const {
+    if constexpr (!Source::kDirect) {
+      bf16* to = ring + g % kRing * kWeights * kTileValues;
+      source.decode(g, to);
+      if constexpr (kWeights == 2) source.from(lower).decode(g, to + kTileValues);
+    }
+  }
+
+  TRIAX_INLINE void run(Ahead ahead) const {
+    constexpr auto all_x = std::make_integer_sequence<int, kRows>();
+    alignas(64) bf16 ring[Source::kDirect ? 1 : kRing * kWeights * kTileValues];
+    const std::size_t steps = K / kTileK;
+    const std::size_t lines = (ahead.lines() + steps - 1) / steps;
+    zero_sums(std::make_integer_sequence<int, kWeights * kRows>());
+    for (std::size_t g = 0; g < kDecodedAhead && g < steps; ++g) decode(g, ring);
+    for (std::size_t g = 0; g < steps; ++g) {
+      if (g + kDecodedAhead < steps) decode(g + kDecodedAhead, ring);
+      const bf16* decoded = ring + g % kRing * kWeights * kTileValues;
+      load_weights<0>(g, decoded);
+      if constexpr (kWeights == 2) load_weights<1>(g, decoded);
+      multiply_all(g, all_x);
+      ahead.step(lines);
+    }
+    write_all(all_x);
+  }
+};
+
+// Where the product's output goes, and what it is made of.
+struct Product {
+  const bf16* x;
+  std::size_t M, K;
+  float* y;
+  std::size_t ldy;
+};
+
+// Two tiles of weights, `lower` rows apart, against up to 32 rows of x.
+template <bool kOneRow, class Source>
+TRIAX_INLINE void wide(const Source& source, std::size_t lower, const Product& p, Ahead ahead) {
+  if (p.M > kTile) {
+    Block<2, 2, kOneRow, Source>{source, lower, p.x, p.K, p.M, p.y, p.ldy}.run(ahead);
+  } else {
+    Block<2, 1, kOneRow, Source>{source, lower, p.x, p.K, p.M, p.y, p.ldy}.run(ahead);
   }
 }
 
-// Against all rows of x; what `ahead` names is fetched meanwhile.
-TRIAX_INLINE void tile_rows(const WeightTiles& t, const bf16* packed, std::size_t M, std::size_t K,
-                            float* y, std::size_t ldy, Ahead ahead) {
-  const std::size_t steps = (M + 2 * kTile - 1) / (2 * kTile) * (K / kTileK);
-  const std::size_t lines = (ahead.lines() + steps - 1) / steps;
-  for (std::size_t m = 0; m < M; m += 2 * kTile) {
-    const std::size_t rows = M - m < 2 * kTile ? M - m : 2 * kTile;
-    if (rows > kTile) {
-      tile_pair<true>(t, packed + m * K, K, y + m * ldy, ldy, rows, ahead, lines);
-    } else {
-      tile_pair<false>(t, packed + m * K, K, y + m * ldy, ldy, rows, ahead, lines);
-    }
+// One tile of weights against 33 to 96 rows of x.
+constexpr std::size_t kTallRows = 6 * kTile;
+template <class Source>
+TRIAX_INLINE void tall(const Source& source, const Product& p, Ahead ahead) {
+  const auto run = [&]<int kRows>() TRIAX_LAMBDA {
+    Block<1, kRows, false, Source>{source, 0, p.x, p.K, p.M, p.y, p.ldy}.run(ahead);
+  };
+  switch ((p.M + kTile - 1) / kTile) {
+    case 3:
+      return run.template operator()<3>();
+    case 4:
+      return run.template operator()<4>();
+    case 5:
+      return run.template operator()<5>();
+    default:
+      return run.template operator()<6>();
   }
 }
 
@@ -196,93 +384,83 @@ TRIAX_INLINE void for_row_pairs(std::size_t N, F&& f) {
   }
 }
 
-// Rows of weights whose length is a power of two lie in the same sets of the first cache, so for
-// many rows of x they are copied to tiles that lie one behind the other: [K / 32][2][16 rows][32].
-constexpr std::size_t kCopyFrom = 4 * kTile;  // rows of x
-
-void product_bf16(const bf16* packed, std::size_t M, const bf16* w, std::size_t ldw, std::size_t N,
-                  std::size_t K, float* y, std::size_t ldy, float* scratch) {
-  const Tiles tiles;
-  bf16* copy = reinterpret_cast<bf16*>(scratch);
-  const std::size_t step_bytes = 2 * kTile * ldw * sizeof(bf16);
-  Ahead(w, N < 2 * kTile ? N * ldw * sizeof(bf16) : step_bytes).step(~std::size_t{0});
-  for_row_pairs(N, [&](std::size_t n, std::size_t lower, bool more) TRIAX_LAMBDA {
-    const bf16* rows = w + n * ldw;
-    const Ahead next(more ? rows + 2 * kTile * ldw : nullptr, step_bytes);
-    if (M < kCopyFrom) {
-      const WeightTiles t{rows, lower * ldw, kTileK, static_cast<long>(2 * ldw), lower};
-      tile_rows(t, packed, M, K, y + n, ldy, next);
-      return;
-    }
-    // Column tile by column tile: the stores go straight on.
-    const bf16* second = rows + lower * ldw;
-    for (std::size_t k = 0; k < K; k += kTileK) {
-      bf16* to = copy + 2 * kTile * k;
-      for (std::size_t i = 0; i < kTile; ++i) {
-        _mm512_storeu_si512(to + i * kTileK, _mm512_loadu_si512(rows + i * ldw + k));
+// Two tiles of weight rows as CopiedSource has them. (Rows whose length is a power of two would lie
+// in the same sets of the first cache.)
+TRIAX_INLINE void copy_tiles(const Bf16Source& s, std::size_t lower, std::size_t K, bf16* to) {
+  for (std::size_t k = 0; k < K; k += kTileK) {
+    for (std::size_t half = 0; half < 2; ++half) {
+      const bf16* from = s.w + half * lower * s.ldw + k;
+      for (std::size_t i = 0; i < kTile; ++i, to += kTileK, from += s.ldw) {
+        _mm512_storeu_si512(to, _mm512_loadu_si512(from));
       }
-      for (std::size_t i = 0; i < kTile; ++i) {
-        _mm512_storeu_si512(to + kTileValues + i * kTileK,
-                            _mm512_loadu_si512(second + i * ldw + k));
-      }
-    }
-    tile_rows({copy, kTileValues, 2 * kTileValues, 64, lower}, packed, M, K, y + n, ldy, next);
-  });
-}
-
-// Sixteen rows of MXFP4, kGroups groups of 32 columns from group g on, to tiles 2 KiB apart.
-template <std::size_t kGroups>
-TRIAX_INLINE void decode_rows(const std::uint8_t* w, const std::uint8_t* scale, std::size_t K,
-                              std::size_t g, bf16* to) {
-  w += 16 * g;
-  scale += g;
-  for (std::size_t i = 0; i < kTile; ++i, w += K / 2, scale += K / kTileK, to += kTileK) {
-#pragma GCC unroll 4
-    for (std::size_t j = 0; j < kGroups; ++j) {
-      _mm512_storeu_si512(to + j * 2 * kTileValues, decode_pairs(w + 16 * j, scale[j]));
     }
   }
 }
+template <class Source>
+TRIAX_INLINE void copy_tiles(const Source& s, std::size_t lower, std::size_t K, bf16* to) {
+  for (std::size_t g = 0; g < K / kTileK; ++g) {
+    s.decode(g, to + 2 * g * kTileValues);
+    s.from(lower).decode(g, to + (2 * g + 1) * kTileValues);
+  }
+}
 
-// MXFP4 rows are decoded to such tiles, exactly. `next`: what the caller multiplies after this, of
-// the same shape; null when there is nothing.
-void product_mxfp4(const bf16* packed, std::size_t M, const std::uint8_t* w,
-                   const std::uint8_t* scale, std::size_t N, std::size_t K, float* y,
-                   std::size_t ldy, float* scratch, const std::uint8_t* next,
-                   const std::uint8_t* next_scale) {
-  const Tiles tiles;
+// Against many rows of x.
+TRIAX_INLINE void many(const bf16* tiles, std::size_t lower, const Product& p, Ahead ahead) {
+  const std::size_t blocks = (p.M + 2 * kTile - 1) / (2 * kTile);
+  const std::size_t lines = (ahead.lines() + blocks - 1) / blocks;
+  for (std::size_t m = 0; m < p.M; m += 2 * kTile) {
+    const std::size_t rows = p.M - m < 2 * kTile ? p.M - m : 2 * kTile;
+    wide<false>(CopiedSource{tiles}, lower, {p.x + m * p.K, rows, p.K, p.y + m * p.ldy, p.ldy},
+                ahead.take(lines));
+  }
+}
+
+// y = x W^T: N rows of weights against M rows of x. `next`: weights to be fetched meanwhile.
+template <class Source>
+void product(const Source& source, const PackedRows& packed, std::size_t N, std::size_t K, float* y,
+             std::size_t ldy, float* scratch, const Source& next) {
+  const TileState tiles(packed.single);
   bf16* copy = reinterpret_cast<bf16*>(scratch);
-  const std::size_t groups = K / kTileK, row_bytes = K / 2;
+  source.ahead(N < 2 * kTile ? N : 2 * kTile).step(~std::size_t{0});
   for_row_pairs(N, [&](std::size_t n, std::size_t lower, bool more) TRIAX_LAMBDA {
-    const std::uint8_t *from = w + n * row_bytes, *exponent = scale + n * groups;
-    const std::size_t rows = 2 * kTile;
-    Ahead ahead(more ? from + rows * row_bytes : next, rows * row_bytes);
-    Ahead(more ? exponent + rows * groups : next_scale, rows * groups).step(~std::size_t{0});
-    const std::uint8_t* second = from + lower * row_bytes;
-    const std::uint8_t* second_exponent = exponent + lower * groups;
-    std::size_t g = 0;
-    for (; g + 4 <= groups; g += 4) {  // 64 bytes of each row
-      bf16* to = copy + 2 * kTileValues * g;
-      decode_rows<4>(from, exponent, K, g, to);
-      ahead.step(kTile);
-      decode_rows<4>(second, second_exponent, K, g, to + kTileValues);
-      ahead.step(kTile);
+    const Source rows = source.from(n);
+    const Ahead ahead = (more ? rows.from(2 * kTile) : next).ahead(2 * kTile);
+    const Product p{packed.data, packed.rows, K, y + n, ldy};
+    if (packed.single) {
+      wide<true>(rows, lower, p, ahead);
+    } else if (packed.rows <= 2 * kTile) {
+      wide<false>(rows, lower, p, ahead);
+    } else if (packed.rows <= kTallRows) {
+      tall(rows, p, Ahead(nullptr, 0));
+      tall(rows.from(lower), {p.x, p.M, K, p.y + lower, ldy}, ahead);
+    } else {
+      copy_tiles(rows, lower, K, copy);
+      many(copy, lower, p, ahead);
     }
-    for (; g < groups; ++g) {
-      bf16* to = copy + 2 * kTileValues * g;
-      decode_rows<1>(from, exponent, K, g, to);
-      decode_rows<1>(second, second_exponent, K, g, to + kTileValues);
-    }
-    tile_rows({copy, kTileValues, 2 * kTileValues, 64, lower}, packed, M, K, y + n, ldy,
-              Ahead(nullptr, 0));
   });
+}
+
+void product_bf16(const PackedRows& x, const bf16* w, std::size_t ldw, std::size_t N, std::size_t K,
+                  float* y, std::size_t ldy, float* scratch) {
+  product(Bf16Source{w, ldw}, x, N, K, y, ldy, scratch, Bf16Source{nullptr, 0});
+}
+void product_mxfp4(const PackedRows& x, const std::uint8_t* w, const std::uint8_t* scale,
+                   std::size_t N, std::size_t K, float* y, std::size_t ldy, float* scratch,
+                   const std::uint8_t* next, const std::uint8_t* next_scale) {
+  product(Mxfp4Source{w, scale, K}, x, N, K, y, ldy, scratch, Mxfp4Source{next, next_scale, K});
+}
+void product_int8(const PackedRows& x, const std::int8_t* w, const bf16* scale, std::size_t N,
+                  std::size_t K, float* y, std::size_t ldy, float* scratch) {
+  product(Int8Source{w, scale, K}, x, N, K, y, ldy, scratch, Int8Source{nullptr, nullptr, K});
 }
 
 }  // namespace
 
 const MatrixKernels* table_amx() {
-  static constexpr MatrixKernels table{
-      .pack = pack_rows, .product_bf16 = product_bf16, .product_mxfp4 = product_mxfp4};
+  static constexpr MatrixKernels table{.pack = pack_rows,
+                                       .product_bf16 = product_bf16,
+                                       .product_mxfp4 = product_mxfp4,
+                                       .product_int8 = product_int8};
   return &table;
 }
 

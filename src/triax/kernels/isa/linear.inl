@@ -85,32 +85,41 @@ struct Dense {
   }
 };
 
-// MXFP4 weights, decoded in registers: packed [N, K/2], scale [N, K/32].
-template <class TKind>
-struct Packed {
+// Eight-bit codes times their scale, exact in float32.
+TRIAX_INLINE void decode_group(const std::int8_t* codes, bf16 scale, F (&out)[32 / kWidth]) {
+  const F by = set1(to_float(scale));
+#pragma GCC unroll 8
+  for (std::size_t j = 0; j < 32 / kWidth; ++j) out[j] = mul(load_codes(codes + j * kWidth), by);
+}
+
+// Weights in groups of 32 columns, `kBytes` and a scale each, decoded in registers: MXFP4 (packed
+// [N, K/2], scale [N, K/32]) and 8-bit codes ([N, K], scale [N, K/32]).
+template <class TKind, class Code, class Scale, std::size_t kBytes>
+struct Groups {
   using Kind = TKind;
   using V = typename Kind::V;
-  const std::uint8_t* p;
-  const std::uint8_t* scale;
+  const Code* p;
+  const Scale* scale;
   std::size_t K;
 
-  Packed from(std::size_t n) const { return {p + n * (K / 2), scale + n * (K / 32), K}; }
+  std::size_t row_bytes() const { return K / 32 * kBytes; }
+  Groups from(std::size_t n) const { return {p + n * row_bytes(), scale + n * (K / 32), K}; }
   template <int MR, int NR>
   TRIAX_INLINE void run(const V* panel, std::size_t n, std::size_t k0, std::size_t k1,
                         F (&acc)[MR * NR]) const {
     constexpr int kParts = static_cast<int>(32 / Kind::kStep);
-    const std::uint8_t* row = p + n * (K / 2);
-    const std::uint8_t* row_scale = scale + n * (K / 32);
+    const Code* row = p + n * row_bytes();
+    const Scale* row_scale = scale + n * (K / 32);
     for (std::size_t g = k0 / 32; g < k1 / 32; ++g, panel += kParts * MR) {
       // The rows are short and many: ask for the next tile's, a cache line at a time.
-      if (g % 4 == 0) {
+      if (g % (64 / kBytes) == 0) {
 #pragma GCC unroll 16
-        for (int j = 0; j < NR; ++j) __builtin_prefetch(row + (NR + j) * (K / 2) + g * 16);
+        for (int j = 0; j < NR; ++j) __builtin_prefetch(row + (NR + j) * row_bytes() + g * kBytes);
       }
 #pragma GCC unroll 16
       for (int j = 0; j < NR; ++j) {
         V w[kParts];
-        decode_group(row + j * (K / 2) + g * 16, row_scale[j * (K / 32) + g], w);
+        decode_group(row + j * row_bytes() + g * kBytes, row_scale[j * (K / 32) + g], w);
 #pragma GCC unroll 16
         for (int part = 0; part < kParts; ++part) {
 #pragma GCC unroll 16
@@ -122,6 +131,11 @@ struct Packed {
     }
   }
 };
+
+template <class Kind>
+using Packed = Groups<Kind, std::uint8_t, std::uint8_t, 16>;
+template <class Kind>
+using Codes = Groups<Kind, std::int8_t, bf16, 32>;
 
 // Where a panel's outputs go.
 struct Output {
@@ -304,6 +318,14 @@ void linear_bf16_mxfp4(const bf16* x, std::size_t ldx, std::size_t M, const std:
                        const std::uint8_t* scale, std::size_t N, std::size_t K, float* y,
                        std::size_t ldy, float* scratch) {
   mxfp4_product<Bf16Kind>(x, ldx, M, packed, scale, N, K, y, ldy, scratch);
+}
+void linear_f32_int8(const float* x, std::size_t ldx, std::size_t M, const std::int8_t* codes,
+                     const bf16* scale, std::size_t N, std::size_t K, float* y, std::size_t ldy) {
+  product(x, ldx, M, Codes<FloatKind<bf16>>{codes, scale, K}, N, K, K, y, ldy, false);
+}
+void linear_bf16_int8(const bf16* x, std::size_t ldx, std::size_t M, const std::int8_t* codes,
+                      const bf16* scale, std::size_t N, std::size_t K, float* y, std::size_t ldy) {
+  product(x, ldx, M, Codes<Bf16Kind>{codes, scale, K}, N, K, K, y, ldy, false);
 }
 void gemm_nt(const float* A, std::size_t lda, const float* B, std::size_t ldb, float* C,
              std::size_t ldc, std::size_t M, std::size_t N, std::size_t K, bool accumulate) {

@@ -35,5 +35,11 @@ TRIAX_INLINE void decode_group(const std::uint8_t* packed, std::uint8_t e, __m51
   out[0] = __builtin_bit_cast(__m512bh, decode_pairs(packed, e));
 }
 
+// Code times scale, rounded to BF16.
+TRIAX_INLINE void decode_group(const std::int8_t* codes, bf16 scale, __m512bh (&out)[1]) {
+  const F by = set1(to_float(scale));
+  out[0] = _mm512_cvtne2ps_pbh(mul(load_codes(codes + 16), by), mul(load_codes(codes), by));
+}
+
 }  // namespace
 }  // namespace triax

@@ -26,6 +26,8 @@ const KernelTable* TRIAX_JOIN(table_, TRIAX_SET)() {
       .linear_f32_f32 = linear_f32_f32,
       .linear_f32_mxfp4 = linear_f32_mxfp4,
       .linear_bf16_mxfp4 = linear_bf16_mxfp4,
+      .linear_f32_int8 = linear_f32_int8,
+      .linear_bf16_int8 = linear_bf16_int8,
       .gemm_nt = gemm_nt,
       .gemm_nt_bf16 = gemm_nt_bf16,
       .gemm_nn = gemm_nn,

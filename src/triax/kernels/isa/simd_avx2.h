@@ -83,6 +83,11 @@ TRIAX_MASKED void store_n(bf16* p, F v, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) p[i].bits = h[i];
 }
 
+TRIAX_INLINE F load_codes(const std::int8_t* p) {
+  const __m128i eight = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(eight));
+}
+
 TRIAX_INLINE F add(F a, F b) {
   return _mm256_add_ps(a, b);
 }

@@ -77,6 +77,11 @@ TRIAX_MASKED void store_n(bf16* p, F v, std::size_t n) {
   _mm256_mask_storeu_epi16(p, first(n), narrow(v));
 }
 
+TRIAX_INLINE F load_codes(const std::int8_t* p) {
+  const __m128i sixteen = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(sixteen));
+}
+
 TRIAX_INLINE F add(F a, F b) {
   return _mm512_add_ps(a, b);
 }

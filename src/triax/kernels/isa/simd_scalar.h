@@ -88,6 +88,12 @@ TRIAX_MASKED void store_n(bf16* p, F v, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) p[i].bits = h[i];
 }
 
+// Eight-bit integers, exact.
+TRIAX_INLINE F load_codes(const std::int8_t* p) {
+  return F{static_cast<float>(p[0]), static_cast<float>(p[1]), static_cast<float>(p[2]),
+           static_cast<float>(p[3])};
+}
+
 TRIAX_INLINE F add(F a, F b) {
   return a + b;
 }
