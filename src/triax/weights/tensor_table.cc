@@ -100,84 +100,85 @@ using R = TensorRole;
 using S = Scope;
 using Q = Quirk;
 using P = Packing;
+using U = Update;
 constexpr DType BF16 = DType::BF16, F32 = DType::F32, U8 = DType::U8;
 
 // clang-format off
 constexpr TensorRow kTable[] = {
-    // name, scope, exists, rank, dims, dtype, quirk, component, role, packing, slot
-    {"model.embed_tokens.weight", S::global, always, 2, {D::vocab, D::hidden}, BF16, Q::wide, C::embedding, R::embedding, P::stored, model<&W::embed_tokens>},
+    // name, scope, exists, rank, dims, dtype, quirk, component, role, packing, update, slot
+    {"model.embed_tokens.weight", S::global, always, 2, {D::vocab, D::hidden}, BF16, Q::wide, C::embedding, R::embedding, P::stored, U::adamw, model<&W::embed_tokens>},
 
-    {"model.layers.{L}.input_layernorm.weight", S::layer, always, 1, {D::hidden}, BF16, Q::wide, C::norm, R::norm, P::stored, layer<&L::input_layernorm>},
-    {"model.layers.{L}.post_attention_layernorm.weight", S::layer, always, 1, {D::hidden}, BF16, Q::wide, C::norm, R::norm, P::stored, layer<&L::post_attention_layernorm>},
-    {"model.layers.{L}.self_attention_res_norm.weight", S::layer, mixes, 1, {D::hidden}, BF16, Q::wide, C::depth_mix, R::mix_norm, P::stored, layer<&L::self_attention_res, &Mix::norm>},
-    {"model.layers.{L}.self_attention_res_proj.weight", S::layer, mixes, 2, {D::one, D::hidden}, BF16, Q::wide, C::depth_mix, R::mix_proj, P::stored, layer<&L::self_attention_res, &Mix::proj>},
-    {"model.layers.{L}.mlp_res_norm.weight", S::layer, mixes, 1, {D::hidden}, BF16, Q::wide, C::depth_mix, R::mix_norm, P::stored, layer<&L::mlp_res, &Mix::norm>},
-    {"model.layers.{L}.mlp_res_proj.weight", S::layer, mixes, 2, {D::one, D::hidden}, BF16, Q::wide, C::depth_mix, R::mix_proj, P::stored, layer<&L::mlp_res, &Mix::proj>},
+    {"model.layers.{L}.input_layernorm.weight", S::layer, always, 1, {D::hidden}, BF16, Q::wide, C::norm, R::norm, P::stored, U::adamw_no_decay, layer<&L::input_layernorm>},
+    {"model.layers.{L}.post_attention_layernorm.weight", S::layer, always, 1, {D::hidden}, BF16, Q::wide, C::norm, R::norm, P::stored, U::adamw_no_decay, layer<&L::post_attention_layernorm>},
+    {"model.layers.{L}.self_attention_res_norm.weight", S::layer, mixes, 1, {D::hidden}, BF16, Q::wide, C::depth_mix, R::mix_norm, P::stored, U::adamw_no_decay, layer<&L::self_attention_res, &Mix::norm>},
+    {"model.layers.{L}.self_attention_res_proj.weight", S::layer, mixes, 2, {D::one, D::hidden}, BF16, Q::wide, C::depth_mix, R::mix_proj, P::stored, U::adamw_no_decay, layer<&L::self_attention_res, &Mix::proj>},
+    {"model.layers.{L}.mlp_res_norm.weight", S::layer, mixes, 1, {D::hidden}, BF16, Q::wide, C::depth_mix, R::mix_norm, P::stored, U::adamw_no_decay, layer<&L::mlp_res, &Mix::norm>},
+    {"model.layers.{L}.mlp_res_proj.weight", S::layer, mixes, 2, {D::one, D::hidden}, BF16, Q::wide, C::depth_mix, R::mix_proj, P::stored, U::adamw_no_decay, layer<&L::mlp_res, &Mix::proj>},
 
-    {"model.layers.{L}.self_attn.q_proj.weight", S::layer, kda, 2, {D::kda_inner, D::hidden}, BF16, Q::wide, C::kda, R::matrix, P::int8, layer<&L::kda, &Kda::q_proj>},
-    {"model.layers.{L}.self_attn.k_proj.weight", S::layer, kda, 2, {D::kda_inner, D::hidden}, BF16, Q::wide, C::kda, R::matrix, P::int8, layer<&L::kda, &Kda::k_proj>},
-    {"model.layers.{L}.self_attn.v_proj.weight", S::layer, kda, 2, {D::kda_inner, D::hidden}, BF16, Q::wide, C::kda, R::matrix, P::int8, layer<&L::kda, &Kda::v_proj>},
-    {"model.layers.{L}.self_attn.q_conv1d.weight", S::layer, kda, 3, {D::kda_inner, D::one, D::conv_taps}, F32, Q::wide, C::kda, R::conv, P::stored, layer<&L::kda, &Kda::q_conv1d>},
-    {"model.layers.{L}.self_attn.k_conv1d.weight", S::layer, kda, 3, {D::kda_inner, D::one, D::conv_taps}, F32, Q::wide, C::kda, R::conv, P::stored, layer<&L::kda, &Kda::k_conv1d>},
-    {"model.layers.{L}.self_attn.v_conv1d.weight", S::layer, kda, 3, {D::kda_inner, D::one, D::conv_taps}, F32, Q::wide, C::kda, R::conv, P::stored, layer<&L::kda, &Kda::v_conv1d>},
-    {"model.layers.{L}.self_attn.A_log", S::layer, kda, 1, {D::a_log_entries}, F32, Q::padded, C::kda, R::a_log, P::stored, layer<&L::kda, &Kda::A_log>},
-    {"model.layers.{L}.self_attn.dt_bias", S::layer, kda, 1, {D::kda_inner}, F32, Q::wide, C::kda, R::dt_bias, P::stored, layer<&L::kda, &Kda::dt_bias>},
-    {"model.layers.{L}.self_attn.f_a_proj.weight", S::layer, kda, 2, {D::kda_head_dim, D::hidden}, BF16, Q::wide, C::kda, R::matrix, P::stored, layer<&L::kda, &Kda::f_a_proj>},
-    {"model.layers.{L}.self_attn.f_b_proj.weight", S::layer, kda, 2, {D::kda_inner, D::kda_head_dim}, BF16, Q::wide, C::kda, R::matrix, P::stored, layer<&L::kda, &Kda::f_b_proj>},
-    {"model.layers.{L}.self_attn.b_proj.weight", S::layer, kda, 2, {D::kda_heads, D::hidden}, BF16, Q::wide, C::kda, R::matrix, P::stored, layer<&L::kda, &Kda::b_proj>},
-    {"model.layers.{L}.self_attn.g_proj.weight", S::layer, kda_full_gate, 2, {D::kda_inner, D::hidden}, BF16, Q::wide, C::kda, R::matrix, P::int8, layer<&L::kda, &Kda::g_proj>},
-    {"model.layers.{L}.self_attn.g_a_proj.weight", S::layer, kda_low_gate, 2, {D::kda_head_dim, D::hidden}, BF16, Q::wide, C::kda, R::matrix, P::stored, layer<&L::kda, &Kda::g_a_proj>},
-    {"model.layers.{L}.self_attn.g_b_proj.weight", S::layer, kda_low_gate, 2, {D::kda_inner, D::kda_head_dim}, BF16, Q::wide, C::kda, R::matrix, P::stored, layer<&L::kda, &Kda::g_b_proj>},
-    {"model.layers.{L}.self_attn.o_norm.weight", S::layer, kda, 1, {D::kda_head_dim}, F32, Q::wide, C::kda, R::norm, P::stored, layer<&L::kda, &Kda::o_norm>},
-    {"model.layers.{L}.self_attn.o_proj.weight", S::layer, kda, 2, {D::hidden, D::kda_inner}, BF16, Q::wide, C::kda, R::matrix, P::int8, layer<&L::kda, &Kda::o_proj>},
+    {"model.layers.{L}.self_attn.q_proj.weight", S::layer, kda, 2, {D::kda_inner, D::hidden}, BF16, Q::wide, C::kda, R::matrix, P::int8, U::muon_heads, layer<&L::kda, &Kda::q_proj>},
+    {"model.layers.{L}.self_attn.k_proj.weight", S::layer, kda, 2, {D::kda_inner, D::hidden}, BF16, Q::wide, C::kda, R::matrix, P::int8, U::muon_heads, layer<&L::kda, &Kda::k_proj>},
+    {"model.layers.{L}.self_attn.v_proj.weight", S::layer, kda, 2, {D::kda_inner, D::hidden}, BF16, Q::wide, C::kda, R::matrix, P::int8, U::muon_heads, layer<&L::kda, &Kda::v_proj>},
+    {"model.layers.{L}.self_attn.q_conv1d.weight", S::layer, kda, 3, {D::kda_inner, D::one, D::conv_taps}, F32, Q::wide, C::kda, R::conv, P::stored, U::adamw_no_decay, layer<&L::kda, &Kda::q_conv1d>},
+    {"model.layers.{L}.self_attn.k_conv1d.weight", S::layer, kda, 3, {D::kda_inner, D::one, D::conv_taps}, F32, Q::wide, C::kda, R::conv, P::stored, U::adamw_no_decay, layer<&L::kda, &Kda::k_conv1d>},
+    {"model.layers.{L}.self_attn.v_conv1d.weight", S::layer, kda, 3, {D::kda_inner, D::one, D::conv_taps}, F32, Q::wide, C::kda, R::conv, P::stored, U::adamw_no_decay, layer<&L::kda, &Kda::v_conv1d>},
+    {"model.layers.{L}.self_attn.A_log", S::layer, kda, 1, {D::a_log_entries}, F32, Q::padded, C::kda, R::a_log, P::stored, U::adamw_no_decay, layer<&L::kda, &Kda::A_log>},
+    {"model.layers.{L}.self_attn.dt_bias", S::layer, kda, 1, {D::kda_inner}, F32, Q::wide, C::kda, R::dt_bias, P::stored, U::adamw_no_decay, layer<&L::kda, &Kda::dt_bias>},
+    {"model.layers.{L}.self_attn.f_a_proj.weight", S::layer, kda, 2, {D::kda_head_dim, D::hidden}, BF16, Q::wide, C::kda, R::matrix, P::stored, U::muon, layer<&L::kda, &Kda::f_a_proj>},
+    {"model.layers.{L}.self_attn.f_b_proj.weight", S::layer, kda, 2, {D::kda_inner, D::kda_head_dim}, BF16, Q::wide, C::kda, R::matrix, P::stored, U::muon, layer<&L::kda, &Kda::f_b_proj>},
+    {"model.layers.{L}.self_attn.b_proj.weight", S::layer, kda, 2, {D::kda_heads, D::hidden}, BF16, Q::wide, C::kda, R::matrix, P::stored, U::adamw, layer<&L::kda, &Kda::b_proj>},
+    {"model.layers.{L}.self_attn.g_proj.weight", S::layer, kda_full_gate, 2, {D::kda_inner, D::hidden}, BF16, Q::wide, C::kda, R::matrix, P::int8, U::muon, layer<&L::kda, &Kda::g_proj>},
+    {"model.layers.{L}.self_attn.g_a_proj.weight", S::layer, kda_low_gate, 2, {D::kda_head_dim, D::hidden}, BF16, Q::wide, C::kda, R::matrix, P::stored, U::muon, layer<&L::kda, &Kda::g_a_proj>},
+    {"model.layers.{L}.self_attn.g_b_proj.weight", S::layer, kda_low_gate, 2, {D::kda_inner, D::kda_head_dim}, BF16, Q::wide, C::kda, R::matrix, P::stored, U::muon, layer<&L::kda, &Kda::g_b_proj>},
+    {"model.layers.{L}.self_attn.o_norm.weight", S::layer, kda, 1, {D::kda_head_dim}, F32, Q::wide, C::kda, R::norm, P::stored, U::adamw_no_decay, layer<&L::kda, &Kda::o_norm>},
+    {"model.layers.{L}.self_attn.o_proj.weight", S::layer, kda, 2, {D::hidden, D::kda_inner}, BF16, Q::wide, C::kda, R::matrix, P::int8, U::muon, layer<&L::kda, &Kda::o_proj>},
 
-    {"model.layers.{L}.self_attn.q_proj.weight", S::layer, mla_q_full, 2, {D::q_inner, D::hidden}, BF16, Q::wide, C::mla, R::matrix, P::int8, layer<&L::mla, &Mla::q_proj>},
-    {"model.layers.{L}.self_attn.q_a_proj.weight", S::layer, mla_q_lora, 2, {D::q_lora, D::hidden}, BF16, Q::wide, C::mla, R::matrix, P::int8, layer<&L::mla, &Mla::q_a_proj>},
-    {"model.layers.{L}.self_attn.q_a_layernorm.weight", S::layer, mla_q_lora, 1, {D::q_lora}, BF16, Q::wide, C::mla, R::norm, P::stored, layer<&L::mla, &Mla::q_a_layernorm>},
-    {"model.layers.{L}.self_attn.q_b_proj.weight", S::layer, mla_q_lora, 2, {D::q_inner, D::q_lora}, BF16, Q::wide, C::mla, R::matrix, P::int8, layer<&L::mla, &Mla::q_b_proj>},
-    {"model.layers.{L}.self_attn.kv_a_proj_with_mqa.weight", S::layer, mla, 2, {D::kv_latent, D::hidden}, BF16, Q::wide, C::mla, R::matrix, P::int8, layer<&L::mla, &Mla::kv_a_proj_with_mqa>},
-    {"model.layers.{L}.self_attn.kv_a_layernorm.weight", S::layer, mla, 1, {D::kv_lora}, BF16, Q::wide, C::mla, R::norm, P::stored, layer<&L::mla, &Mla::kv_a_layernorm>},
-    {"model.layers.{L}.self_attn.kv_b_proj.weight", S::layer, mla, 2, {D::kv_inner, D::kv_lora}, BF16, Q::wide, C::mla, R::matrix, P::stored, layer<&L::mla, &Mla::kv_b_proj>},
-    {"model.layers.{L}.self_attn.g_proj.weight", S::layer, mla_gate, 2, {D::mla_inner, D::hidden}, BF16, Q::wide, C::mla, R::matrix, P::int8, layer<&L::mla, &Mla::g_proj>},
-    {"model.layers.{L}.self_attn.o_proj.weight", S::layer, mla, 2, {D::hidden, D::mla_inner}, BF16, Q::wide, C::mla, R::matrix, P::int8, layer<&L::mla, &Mla::o_proj>},
+    {"model.layers.{L}.self_attn.q_proj.weight", S::layer, mla_q_full, 2, {D::q_inner, D::hidden}, BF16, Q::wide, C::mla, R::matrix, P::int8, U::muon_heads, layer<&L::mla, &Mla::q_proj>},
+    {"model.layers.{L}.self_attn.q_a_proj.weight", S::layer, mla_q_lora, 2, {D::q_lora, D::hidden}, BF16, Q::wide, C::mla, R::matrix, P::int8, U::muon, layer<&L::mla, &Mla::q_a_proj>},
+    {"model.layers.{L}.self_attn.q_a_layernorm.weight", S::layer, mla_q_lora, 1, {D::q_lora}, BF16, Q::wide, C::mla, R::norm, P::stored, U::adamw_no_decay, layer<&L::mla, &Mla::q_a_layernorm>},
+    {"model.layers.{L}.self_attn.q_b_proj.weight", S::layer, mla_q_lora, 2, {D::q_inner, D::q_lora}, BF16, Q::wide, C::mla, R::matrix, P::int8, U::muon_heads, layer<&L::mla, &Mla::q_b_proj>},
+    {"model.layers.{L}.self_attn.kv_a_proj_with_mqa.weight", S::layer, mla, 2, {D::kv_latent, D::hidden}, BF16, Q::wide, C::mla, R::matrix, P::int8, U::muon, layer<&L::mla, &Mla::kv_a_proj_with_mqa>},
+    {"model.layers.{L}.self_attn.kv_a_layernorm.weight", S::layer, mla, 1, {D::kv_lora}, BF16, Q::wide, C::mla, R::norm, P::stored, U::adamw_no_decay, layer<&L::mla, &Mla::kv_a_layernorm>},
+    {"model.layers.{L}.self_attn.kv_b_proj.weight", S::layer, mla, 2, {D::kv_inner, D::kv_lora}, BF16, Q::wide, C::mla, R::matrix, P::stored, U::muon_key_value, layer<&L::mla, &Mla::kv_b_proj>},
+    {"model.layers.{L}.self_attn.g_proj.weight", S::layer, mla_gate, 2, {D::mla_inner, D::hidden}, BF16, Q::wide, C::mla, R::matrix, P::int8, U::muon, layer<&L::mla, &Mla::g_proj>},
+    {"model.layers.{L}.self_attn.o_proj.weight", S::layer, mla, 2, {D::hidden, D::mla_inner}, BF16, Q::wide, C::mla, R::matrix, P::int8, U::muon, layer<&L::mla, &Mla::o_proj>},
 
-    {"model.layers.{L}.mlp.gate_proj.weight", S::layer, dense, 2, {D::dense_width, D::hidden}, BF16, Q::wide, C::dense_mlp, R::matrix, P::int8, layer<&L::mlp, &Mlp::gate_proj>},
-    {"model.layers.{L}.mlp.up_proj.weight", S::layer, dense, 2, {D::dense_width, D::hidden}, BF16, Q::wide, C::dense_mlp, R::matrix, P::int8, layer<&L::mlp, &Mlp::up_proj>},
-    {"model.layers.{L}.mlp.down_proj.weight", S::layer, dense, 2, {D::hidden, D::dense_width}, BF16, Q::wide, C::dense_mlp, R::matrix, P::int8, layer<&L::mlp, &Mlp::down_proj>},
+    {"model.layers.{L}.mlp.gate_proj.weight", S::layer, dense, 2, {D::dense_width, D::hidden}, BF16, Q::wide, C::dense_mlp, R::matrix, P::int8, U::muon, layer<&L::mlp, &Mlp::gate_proj>},
+    {"model.layers.{L}.mlp.up_proj.weight", S::layer, dense, 2, {D::dense_width, D::hidden}, BF16, Q::wide, C::dense_mlp, R::matrix, P::int8, U::muon, layer<&L::mlp, &Mlp::up_proj>},
+    {"model.layers.{L}.mlp.down_proj.weight", S::layer, dense, 2, {D::hidden, D::dense_width}, BF16, Q::wide, C::dense_mlp, R::matrix, P::int8, U::muon, layer<&L::mlp, &Mlp::down_proj>},
 
-    {"model.layers.{L}.block_sparse_moe.gate.weight", S::layer, moe, 2, {D::experts, D::hidden}, BF16, Q::wide, C::router, R::router, P::stored, layer<&L::moe, &Moe::gate>},
-    {"model.layers.{L}.block_sparse_moe.gate.e_score_correction_bias", S::layer, moe, 1, {D::experts}, F32, Q::wide, C::router, R::router_bias, P::stored, layer<&L::moe, &Moe::e_score_correction_bias>},
-    {"model.layers.{L}.block_sparse_moe.routed_expert_down_proj.weight", S::layer, latent, 2, {D::latent, D::hidden}, BF16, Q::wide, C::latent, R::matrix, P::int8, layer<&L::moe, &Moe::routed_expert_down_proj>},
-    {"model.layers.{L}.block_sparse_moe.routed_expert_norm.weight", S::layer, latent_norm, 1, {D::latent}, BF16, Q::wide, C::latent, R::norm, P::stored, layer<&L::moe, &Moe::routed_expert_norm>},
-    {"model.layers.{L}.block_sparse_moe.routed_expert_up_proj.weight", S::layer, latent, 2, {D::hidden, D::latent}, BF16, Q::wide, C::latent, R::matrix, P::int8, layer<&L::moe, &Moe::routed_expert_up_proj>},
-    {"model.layers.{L}.block_sparse_moe.shared_experts.gate_proj.weight", S::layer, shared, 2, {D::shared_width, D::hidden}, BF16, Q::wide, C::shared_experts, R::matrix, P::int8, layer<&L::moe, &Moe::shared_experts, &Mlp::gate_proj>},
-    {"model.layers.{L}.block_sparse_moe.shared_experts.up_proj.weight", S::layer, shared, 2, {D::shared_width, D::hidden}, BF16, Q::wide, C::shared_experts, R::matrix, P::int8, layer<&L::moe, &Moe::shared_experts, &Mlp::up_proj>},
-    {"model.layers.{L}.block_sparse_moe.shared_experts.down_proj.weight", S::layer, shared, 2, {D::hidden, D::shared_width}, BF16, Q::wide, C::shared_experts, R::matrix, P::int8, layer<&L::moe, &Moe::shared_experts, &Mlp::down_proj>},
+    {"model.layers.{L}.block_sparse_moe.gate.weight", S::layer, moe, 2, {D::experts, D::hidden}, BF16, Q::wide, C::router, R::router, P::stored, U::muon, layer<&L::moe, &Moe::gate>},
+    {"model.layers.{L}.block_sparse_moe.gate.e_score_correction_bias", S::layer, moe, 1, {D::experts}, F32, Q::wide, C::router, R::router_bias, P::stored, U::none, layer<&L::moe, &Moe::e_score_correction_bias>},
+    {"model.layers.{L}.block_sparse_moe.routed_expert_down_proj.weight", S::layer, latent, 2, {D::latent, D::hidden}, BF16, Q::wide, C::latent, R::matrix, P::int8, U::muon, layer<&L::moe, &Moe::routed_expert_down_proj>},
+    {"model.layers.{L}.block_sparse_moe.routed_expert_norm.weight", S::layer, latent_norm, 1, {D::latent}, BF16, Q::wide, C::latent, R::norm, P::stored, U::adamw_no_decay, layer<&L::moe, &Moe::routed_expert_norm>},
+    {"model.layers.{L}.block_sparse_moe.routed_expert_up_proj.weight", S::layer, latent, 2, {D::hidden, D::latent}, BF16, Q::wide, C::latent, R::matrix, P::int8, U::muon, layer<&L::moe, &Moe::routed_expert_up_proj>},
+    {"model.layers.{L}.block_sparse_moe.shared_experts.gate_proj.weight", S::layer, shared, 2, {D::shared_width, D::hidden}, BF16, Q::wide, C::shared_experts, R::matrix, P::int8, U::muon, layer<&L::moe, &Moe::shared_experts, &Mlp::gate_proj>},
+    {"model.layers.{L}.block_sparse_moe.shared_experts.up_proj.weight", S::layer, shared, 2, {D::shared_width, D::hidden}, BF16, Q::wide, C::shared_experts, R::matrix, P::int8, U::muon, layer<&L::moe, &Moe::shared_experts, &Mlp::up_proj>},
+    {"model.layers.{L}.block_sparse_moe.shared_experts.down_proj.weight", S::layer, shared, 2, {D::hidden, D::shared_width}, BF16, Q::wide, C::shared_experts, R::matrix, P::int8, U::muon, layer<&L::moe, &Moe::shared_experts, &Mlp::down_proj>},
 
-    {"model.norm.weight", S::global, always, 1, {D::hidden}, BF16, Q::wide, C::norm, R::norm, P::stored, model<&W::norm>},
-    {"model.output_attn_res_norm.weight", S::global, mixes, 1, {D::hidden}, BF16, Q::wide, C::depth_mix, R::mix_norm, P::stored, model<&W::output_attn_res, &Mix::norm>},
-    {"model.output_attn_res_proj.weight", S::global, mixes, 2, {D::one, D::hidden}, BF16, Q::wide, C::depth_mix, R::mix_proj, P::stored, model<&W::output_attn_res, &Mix::proj>},
-    {"lm_head.weight", S::global, untied, 2, {D::vocab, D::hidden}, BF16, Q::wide, C::lm_head, R::head, P::int8, model<&W::lm_head>},
+    {"model.norm.weight", S::global, always, 1, {D::hidden}, BF16, Q::wide, C::norm, R::norm, P::stored, U::adamw_no_decay, model<&W::norm>},
+    {"model.output_attn_res_norm.weight", S::global, mixes, 1, {D::hidden}, BF16, Q::wide, C::depth_mix, R::mix_norm, P::stored, U::adamw_no_decay, model<&W::output_attn_res, &Mix::norm>},
+    {"model.output_attn_res_proj.weight", S::global, mixes, 2, {D::one, D::hidden}, BF16, Q::wide, C::depth_mix, R::mix_proj, P::stored, U::adamw_no_decay, model<&W::output_attn_res, &Mix::proj>},
+    {"lm_head.weight", S::global, untied, 2, {D::vocab, D::hidden}, BF16, Q::wide, C::lm_head, R::head, P::int8, U::adamw, model<&W::lm_head>},
 
-    {"model.layers.{L}.block_sparse_moe.experts.{E}.w1.weight_packed", S::expert, moe, 2, {D::expert_width, D::latent_packed}, U8, Q::none, C::routed_experts, R::expert_packed, P::stored, none},
-    {"model.layers.{L}.block_sparse_moe.experts.{E}.w1.weight_scale", S::expert, moe, 2, {D::expert_width, D::latent_groups}, U8, Q::e8m0, C::routed_experts, R::expert_scale, P::stored, none},
-    {"model.layers.{L}.block_sparse_moe.experts.{E}.w2.weight_packed", S::expert, moe, 2, {D::latent, D::expert_width_packed}, U8, Q::none, C::routed_experts, R::expert_packed, P::stored, none},
-    {"model.layers.{L}.block_sparse_moe.experts.{E}.w2.weight_scale", S::expert, moe, 2, {D::latent, D::expert_width_groups}, U8, Q::e8m0, C::routed_experts, R::expert_scale, P::stored, none},
-    {"model.layers.{L}.block_sparse_moe.experts.{E}.w3.weight_packed", S::expert, moe, 2, {D::expert_width, D::latent_packed}, U8, Q::none, C::routed_experts, R::expert_packed, P::stored, none},
-    {"model.layers.{L}.block_sparse_moe.experts.{E}.w3.weight_scale", S::expert, moe, 2, {D::expert_width, D::latent_groups}, U8, Q::e8m0, C::routed_experts, R::expert_scale, P::stored, none},
+    {"model.layers.{L}.block_sparse_moe.experts.{E}.w1.weight_packed", S::expert, moe, 2, {D::expert_width, D::latent_packed}, U8, Q::none, C::routed_experts, R::expert_packed, P::stored, U::muon, none},
+    {"model.layers.{L}.block_sparse_moe.experts.{E}.w1.weight_scale", S::expert, moe, 2, {D::expert_width, D::latent_groups}, U8, Q::e8m0, C::routed_experts, R::expert_scale, P::stored, U::none, none},
+    {"model.layers.{L}.block_sparse_moe.experts.{E}.w2.weight_packed", S::expert, moe, 2, {D::latent, D::expert_width_packed}, U8, Q::none, C::routed_experts, R::expert_packed, P::stored, U::muon, none},
+    {"model.layers.{L}.block_sparse_moe.experts.{E}.w2.weight_scale", S::expert, moe, 2, {D::latent, D::expert_width_groups}, U8, Q::e8m0, C::routed_experts, R::expert_scale, P::stored, U::none, none},
+    {"model.layers.{L}.block_sparse_moe.experts.{E}.w3.weight_packed", S::expert, moe, 2, {D::expert_width, D::latent_packed}, U8, Q::none, C::routed_experts, R::expert_packed, P::stored, U::muon, none},
+    {"model.layers.{L}.block_sparse_moe.experts.{E}.w3.weight_scale", S::expert, moe, 2, {D::expert_width, D::latent_groups}, U8, Q::e8m0, C::routed_experts, R::expert_scale, P::stored, U::none, none},
 
-    {"mm_projector.proj.0.weight", S::vision, vision, 2, {D::vision_merged, D::vision_merged}, BF16, Q::wide, C::projector, R::vision_matrix, P::stored, none},
-    {"mm_projector.proj.2.weight", S::vision, vision, 2, {D::vision_text, D::vision_merged}, BF16, Q::wide, C::projector, R::vision_matrix, P::stored, none},
-    {"mm_projector.post_norm.weight", S::vision, vision, 1, {D::vision_text}, BF16, Q::wide, C::projector, R::norm, P::stored, none},
-    {"vision_tower.patch_embed.proj.weight", S::vision, vision, 4, {D::vision_hidden, D::vision_channels, D::vision_patch, D::vision_patch}, BF16, Q::wide, C::vision_tower, R::vision_matrix, P::stored, none},
-    {"vision_tower.patch_embed.pos_emb.weight", S::vision, vision, 3, {D::vision_rows, D::vision_columns, D::vision_hidden}, BF16, Q::wide, C::vision_tower, R::vision_positions, P::stored, none},
-    {"vision_tower.encoder.blocks.{L}.norm0.weight", S::vision_block, vision, 1, {D::vision_hidden}, BF16, Q::wide, C::vision_tower, R::norm, P::stored, none},
-    {"vision_tower.encoder.blocks.{L}.norm1.weight", S::vision_block, vision, 1, {D::vision_hidden}, BF16, Q::wide, C::vision_tower, R::norm, P::stored, none},
-    {"vision_tower.encoder.blocks.{L}.wqkv.weight", S::vision_block, vision, 2, {D::vision_qkv, D::vision_hidden}, BF16, Q::wide, C::vision_tower, R::vision_matrix, P::stored, none},
-    {"vision_tower.encoder.blocks.{L}.wo.weight", S::vision_block, vision, 2, {D::vision_hidden, D::vision_attended}, BF16, Q::wide, C::vision_tower, R::vision_matrix, P::stored, none},
-    {"vision_tower.encoder.blocks.{L}.mlp.fc0.weight", S::vision_block, vision, 2, {D::vision_width, D::vision_hidden}, BF16, Q::wide, C::vision_tower, R::vision_matrix, P::stored, none},
-    {"vision_tower.encoder.blocks.{L}.mlp.fc1.weight", S::vision_block, vision, 2, {D::vision_hidden, D::vision_width}, BF16, Q::wide, C::vision_tower, R::vision_matrix, P::stored, none},
-    {"vision_tower.encoder.final_layernorm.weight", S::vision, vision, 1, {D::vision_hidden}, BF16, Q::wide, C::vision_tower, R::norm, P::stored, none},
+    {"mm_projector.proj.0.weight", S::vision, vision, 2, {D::vision_merged, D::vision_merged}, BF16, Q::wide, C::projector, R::vision_matrix, P::stored, U::none, none},
+    {"mm_projector.proj.2.weight", S::vision, vision, 2, {D::vision_text, D::vision_merged}, BF16, Q::wide, C::projector, R::vision_matrix, P::stored, U::none, none},
+    {"mm_projector.post_norm.weight", S::vision, vision, 1, {D::vision_text}, BF16, Q::wide, C::projector, R::norm, P::stored, U::none, none},
+    {"vision_tower.patch_embed.proj.weight", S::vision, vision, 4, {D::vision_hidden, D::vision_channels, D::vision_patch, D::vision_patch}, BF16, Q::wide, C::vision_tower, R::vision_matrix, P::stored, U::none, none},
+    {"vision_tower.patch_embed.pos_emb.weight", S::vision, vision, 3, {D::vision_rows, D::vision_columns, D::vision_hidden}, BF16, Q::wide, C::vision_tower, R::vision_positions, P::stored, U::none, none},
+    {"vision_tower.encoder.blocks.{L}.norm0.weight", S::vision_block, vision, 1, {D::vision_hidden}, BF16, Q::wide, C::vision_tower, R::norm, P::stored, U::none, none},
+    {"vision_tower.encoder.blocks.{L}.norm1.weight", S::vision_block, vision, 1, {D::vision_hidden}, BF16, Q::wide, C::vision_tower, R::norm, P::stored, U::none, none},
+    {"vision_tower.encoder.blocks.{L}.wqkv.weight", S::vision_block, vision, 2, {D::vision_qkv, D::vision_hidden}, BF16, Q::wide, C::vision_tower, R::vision_matrix, P::stored, U::none, none},
+    {"vision_tower.encoder.blocks.{L}.wo.weight", S::vision_block, vision, 2, {D::vision_hidden, D::vision_attended}, BF16, Q::wide, C::vision_tower, R::vision_matrix, P::stored, U::none, none},
+    {"vision_tower.encoder.blocks.{L}.mlp.fc0.weight", S::vision_block, vision, 2, {D::vision_width, D::vision_hidden}, BF16, Q::wide, C::vision_tower, R::vision_matrix, P::stored, U::none, none},
+    {"vision_tower.encoder.blocks.{L}.mlp.fc1.weight", S::vision_block, vision, 2, {D::vision_hidden, D::vision_width}, BF16, Q::wide, C::vision_tower, R::vision_matrix, P::stored, U::none, none},
+    {"vision_tower.encoder.final_layernorm.weight", S::vision, vision, 1, {D::vision_hidden}, BF16, Q::wide, C::vision_tower, R::norm, P::stored, U::none, none},
 };
 // clang-format on
 
@@ -250,6 +251,13 @@ std::size_t dim_value(Dim dim, const K3Config& config) {
 
 std::string_view dim_name(Dim dim) {
   return kDims[static_cast<std::size_t>(dim)].name;
+}
+
+std::string_view update_name(Update update) {
+  constexpr std::string_view kNames[] = {
+      "none", "AdamW",          "AdamW, no decay",
+      "Muon", "Muon, per head", "Muon, per head, keys and values"};
+  return kNames[static_cast<std::size_t>(update)];
 }
 
 std::string_view component_name(Component component) {

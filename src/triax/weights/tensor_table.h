@@ -127,6 +127,18 @@ enum class Quirk : std::uint8_t {
 // kv_b_proj (the absorbed form of MLA reads it head by head in float32).
 enum class Packing : std::uint8_t { stored, int8 };
 
+// What changes a tensor in training (spec: training, section 2.2; train/optimizer.h). Muon
+// orthogonalises the update of a matrix, or of each of its blocks of rows, alone.
+enum class Update : std::uint8_t {
+  none,            // no optimiser: the router's bias (quantile balancing), scales, vision
+  adamw,           // AdamW with weight decay
+  adamw_no_decay,  // vectors, and the queries of depth mixes
+  muon,            // Muon, the whole matrix; of routed experts each matrix of each expert
+  muon_heads,      // a block for each head
+  muon_key_value,  // each head's key rows and value rows apart
+};
+std::string_view update_name(Update update);
+
 // How synthesis fills a tensor (synth.h). `scale` is the standard deviation, or for `by_columns`
 // and expert tensors the gain over sqrt(inputs of an output).
 struct Init {
@@ -153,6 +165,7 @@ struct TensorRow {
   Component component;
   TensorRole role;
   Packing packing;
+  Update update;
   Slot slot;
 };
 
