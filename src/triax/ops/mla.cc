@@ -48,9 +48,12 @@ Cost multiplications(const MlaShape& s, std::size_t rows, std::size_t context) {
           L * block + pairs * static_cast<double>(s.nope + s.rope + s.value)};
 }
 
+// The matrix unit's multiplications, which the expanded form can use, are so much cheaper.
+constexpr double kMatrixAdvantage = 4;
+
 // One row is always absorbed: a step of generation is computed alike at every length.
-bool choose_absorbed(const Cost& cost, std::size_t rows) {
-  return rows == 1 || cost.absorbed <= cost.expanded;
+bool choose_absorbed(const Cost& cost, std::size_t rows, bool matrix) {
+  return rows == 1 || cost.absorbed <= cost.expanded / (matrix ? kMatrixAdvantage : 1);
 }
 
 }  // namespace
@@ -73,24 +76,36 @@ void mla_attend(Context& ctx, const MlaShape& shape, Mat<const float> q, const M
                 Mat<float> attended, MlaPath path) {
   check_shapes(shape, q, kv_b, segments, caches, attended);
   const Arena::Scope scope(ctx.arena);
+  // Segments by path: absorbed from the front, expanded from the back; by the matrix unit last.
   const std::span<std::size_t> index = ctx.arena.take<std::size_t>(segments.size());
-  std::size_t absorbed = 0,
-              expanded = segments.size();  // absorbed from the front, expanded from the back
+  const std::span<std::size_t> by_matrix = ctx.arena.take<std::size_t>(segments.size());
+  std::size_t absorbed = 0, expanded = segments.size(), matrix = 0;
   for (std::size_t i = 0; i < segments.size(); ++i) {
     if (segments[i].rows == 0) continue;
+    const bool suits = mla_suits_matrix(ctx, shape, kv_b, caches[i]);
     const Cost cost = multiplications(shape, segments[i].rows, caches[i].tokens);
     const bool a = path == MlaPath::absorbed ||
-                   (path == MlaPath::automatic && choose_absorbed(cost, segments[i].rows));
-    index[a ? absorbed++ : --expanded] = i;
+                   (path == MlaPath::automatic && choose_absorbed(cost, segments[i].rows, suits));
     ctx.count(caches[i].tokens * caches[i].width * dtype_size(caches[i].dtype),
               static_cast<std::uint64_t>(2 * (a ? cost.absorbed : cost.expanded)) * shape.heads);
+    if (a) {
+      index[absorbed++] = i;
+    } else if (suits) {
+      by_matrix[matrix++] = i;
+    } else {
+      index[--expanded] = i;
+    }
   }
   ctx.count(kv_b.bytes(), 0);
-  if (absorbed != 0) {
-    mla_absorbed(ctx, shape, q, kv_b, {segments, caches, index.first(absorbed)}, attended);
-  }
+  const auto part = [&](std::span<const std::size_t> chosen) {
+    return MlaBatch{segments, caches, chosen};
+  };
+  if (absorbed != 0) mla_absorbed(ctx, shape, q, kv_b, part(index.first(absorbed)), attended);
   if (expanded != segments.size()) {
-    mla_expanded(ctx, shape, q, kv_b, {segments, caches, index.subspan(expanded)}, attended);
+    mla_expanded(ctx, shape, q, kv_b, part(index.subspan(expanded)), attended);
+  }
+  if (matrix != 0) {
+    mla_expanded_matrix(ctx, shape, q, kv_b, part(by_matrix.first(matrix)), attended);
   }
 }
 

@@ -116,7 +116,8 @@ double distance(const std::vector<float>& got, const std::vector<double>& want) 
   return std::sqrt(error / size);
 }
 
-const MlaShape kSmall{4, 32, 16, 32, 64}, kOdd{11, 24, 8, 16, 48};
+// kTiles suits the matrix unit, the others do not.
+const MlaShape kSmall{4, 32, 16, 32, 64}, kOdd{11, 24, 8, 16, 48}, kTiles{3, 48, 16, 32, 64};
 
 struct Length {
   std::size_t context, rows;
@@ -144,24 +145,26 @@ TEST_P(Mla, BothFormsEqualReference) {
 
 TEST_P(Mla, Bf16CacheAndBf16ModeAgreeWithReferenceOfTheSameRounding) {
   const auto [context, rows] = GetParam();
-  Sequence s(3, kSmall, context, rows);
-  round_all(s.latent);  // as a BF16 cache holds it
-  const auto w32 = weights(kSmall);
-  const auto w16 = narrow(w32);
-  const auto want = expected(s, w32);
-  for (const MlaPath path : {MlaPath::absorbed, MlaPath::expanded}) {
-    for_each_setting(
-        Precision::f32,
-        [&](Context& ctx) {
-          return attend(ctx, s, view(kSmall, w16), path, 64, DType::BF16, 0, s.rows);
-        },
-        [&](const std::vector<float>& y) { EXPECT_TRUE(close(y, want, kLimit)); });
-    for (const MatrixView& w : {view(kSmall, w16), view(kSmall, w32)}) {
-      for (const DType type : {DType::BF16, DType::F32}) {
-        for_each_setting(
-            Precision::bf16,
-            [&](Context& ctx) { return attend(ctx, s, w, path, 64, type, 0, s.rows); },
-            [&](const std::vector<float>& y) { EXPECT_LT(distance(y, want), 0.01); });
+  for (const MlaShape& shape : {kSmall, kTiles}) {
+    Sequence s(3, shape, context, rows);
+    round_all(s.latent);  // as a BF16 cache holds it
+    const auto w32 = weights(shape);
+    const auto w16 = narrow(w32);
+    const auto want = expected(s, w32);
+    for (const MlaPath path : {MlaPath::absorbed, MlaPath::expanded}) {
+      for_each_setting(
+          Precision::f32,
+          [&](Context& ctx) {
+            return attend(ctx, s, view(shape, w16), path, 64, DType::BF16, 0, s.rows);
+          },
+          [&](const std::vector<float>& y) { EXPECT_TRUE(close(y, want, kLimit)); });
+      for (const MatrixView& w : {view(shape, w16), view(shape, w32)}) {
+        for (const DType type : {DType::BF16, DType::F32}) {
+          for_each_setting(
+              Precision::bf16,
+              [&](Context& ctx) { return attend(ctx, s, w, path, 64, type, 0, s.rows); },
+              [&](const std::vector<float>& y) { EXPECT_LT(distance(y, want), 0.01); });
+        }
       }
     }
   }
@@ -208,6 +211,24 @@ TEST(MlaRows, LaterRowsDoNotChangeEarlierOnes) {
   });
 }
 
+// The same by the matrix unit, where there is one, in the number mode that uses it.
+TEST(MlaRows, LaterRowsDoNotChangeEarlierOnesInBf16) {
+  const Sequence s(10, kTiles, 600, 300);
+  const auto w = narrow(weights(kTiles));
+  const std::size_t n = kTiles.heads * kTiles.value;
+  for_each_isa([&] {
+    Runner run(2, Precision::bf16);
+    const auto whole = attend(run, s, view(kTiles, w), MlaPath::expanded, 64, DType::BF16, 0, 300);
+    for (const std::size_t end : {1u, 2u, 17u, 63u, 65u, 213u, 299u}) {
+      const auto part = attend(run, s, view(kTiles, w), MlaPath::expanded, 64, DType::BF16, 0, end);
+      EXPECT_TRUE(same_bits(part, {whole.data(), end * n})) << end;
+      const auto last =
+          attend(run, s, view(kTiles, w), MlaPath::expanded, 64, DType::BF16, end - 1, end);
+      EXPECT_TRUE(same_bits(last, std::span<const float>(whole).subspan((end - 1) * n, n))) << end;
+    }
+  });
+}
+
 // A long context of one row is cut into ranges; every range boundary is crossed here.
 TEST(MlaRows, LongContextInRanges) {
   const MlaShape shape{2, 8, 4, 8, 16};
@@ -238,12 +259,16 @@ TEST(MlaRows, LargeScoresDoNotOverflow) {
   });
 }
 
-TEST(MlaBatch, ARaggedBatchEqualsItsMembers) {
+class MlaBatch : public testing::TestWithParam<MlaShape> {};
+INSTANTIATE_TEST_SUITE_P(Shapes, MlaBatch, testing::Values(kSmall, kTiles),
+                         [](const auto& i) { return i.index == 0 ? "vectors" : "tiles"; });
+
+TEST_P(MlaBatch, ARaggedBatchEqualsItsMembers) {
+  const MlaShape& shape = GetParam();
   const std::vector<Length> lengths{{40, 1}, {600, 1}, {130, 130}, {7, 7},
                                     {90, 5}, {1, 1},   {300, 90}};
-  const std::size_t nq = kSmall.heads * (kSmall.nope + kSmall.rope),
-                    ny = kSmall.heads * kSmall.value;
-  const auto w32 = weights(kSmall);
+  const std::size_t nq = shape.heads * (shape.nope + shape.rope), ny = shape.heads * shape.value;
+  const auto w32 = weights(shape);
   const auto w16 = narrow(w32);
   for (const Precision mode : {Precision::f32, Precision::bf16}) {
     const DType type = mode == Precision::f32 ? DType::F32 : DType::BF16;
@@ -255,17 +280,17 @@ TEST(MlaBatch, ARaggedBatchEqualsItsMembers) {
           std::vector<std::unique_ptr<Pages>> pages;
           std::vector<LatentView> caches;
           for (std::size_t i = 0; i < lengths.size(); ++i) {
-            const Sequence s(20 + i, kSmall, lengths[i].context, lengths[i].rows);
+            const Sequence s(20 + i, shape, lengths[i].context, lengths[i].rows);
             segments.push_back({q.size() / nq, s.rows});
             q.insert(q.end(), s.q.begin(), s.q.end());
             caches.push_back(
                 pages.emplace_back(std::make_unique<Pages>(s, 16, type, s.context))->view());
             const auto y =
-                attend(ctx, s, view(kSmall, w16), MlaPath::automatic, 16, type, 0, s.rows);
+                attend(ctx, s, view(shape, w16), MlaPath::automatic, 16, type, 0, s.rows);
             alone.insert(alone.end(), y.begin(), y.end());
           }
           std::vector<float> out(alone.size());
-          mla_attend(ctx, kSmall, as_mat(q, nq), view(kSmall, w16), segments, caches,
+          mla_attend(ctx, shape, as_mat(q, nq), view(shape, w16), segments, caches,
                      as_mat(out, ny));
           EXPECT_TRUE(same_bits(out, alone));
           return out;
@@ -275,7 +300,7 @@ TEST(MlaBatch, ARaggedBatchEqualsItsMembers) {
 }
 
 // No positions: the context before the last row may come in any order.
-TEST(MlaBatch, TheContextIsASet) {
+TEST(MlaContext, IsASet) {
   const Sequence s(31, kSmall, 41, 1);
   Sequence reversed = s;
   const std::size_t width = kSmall.latent + kSmall.rope;
@@ -293,7 +318,7 @@ TEST(MlaBatch, TheContextIsASet) {
   });
 }
 
-TEST(MlaBatch, WrongShapesAreRefused) {
+TEST(MlaShapes, WrongOnesAreRefused) {
   const Sequence s(33, kSmall, 10, 2);
   const auto w = weights(kSmall);
   Runner run(1);

@@ -55,6 +55,12 @@ void mla_absorbed(Context& ctx, const MlaShape& shape, Mat<const float> q, const
 void mla_expanded(Context& ctx, const MlaShape& shape, Mat<const float> q, const MatrixView& kv_b,
                   const MlaBatch& batch, Mat<float> attended);
 
+// The expanded form by the matrix unit, for segments whose shapes suit it.
+bool mla_suits_matrix(const Context& ctx, const MlaShape& shape, const MatrixView& kv_b,
+                      const LatentView& cache);
+void mla_expanded_matrix(Context& ctx, const MlaShape& shape, Mat<const float> q,
+                         const MatrixView& kv_b, const MlaBatch& batch, Mat<float> attended);
+
 float mla_scale(const MlaShape& s);  // (nope + rope)^-1/2
 
 }  // namespace triax::ops
