@@ -8,6 +8,7 @@ namespace triax::cli {
 int execute(const RunCommand& command);
 int execute(const LogitsCommand& command);
 int execute(const EvalCommand& command);
+int execute(const BenchCommand& command);
 int execute(const TokenizeCommand& command);
 int execute(const DetokenizeCommand& command);
 int execute(const InspectCommand& command);

@@ -23,6 +23,7 @@ constexpr std::string_view kOverview =
     "  inspect     configuration, parameters and bytes of a model\n"
     "  synth       write a random checkpoint in the released layout\n"
     "  selftest    does this build compute K3 right on this machine?\n"
+    "  bench       speed: tokens per second, and which part of this machine's limits that is\n"
     "  doctor      processor, memory, disk and libraries of this machine\n"
     "\n"
     "Every command that uses a model takes -m FOLDER, and most take --json and --threads N.\n"
@@ -72,6 +73,7 @@ class Parser {
     add_run();
     add_logits();
     add_eval();
+    add_bench();
     add_tokenize();
     add_detokenize();
     add_inspect();
@@ -163,8 +165,10 @@ class Parser {
         ->type_name("MODE");
   }
   static void add_chunk(CLI::App* sub, const char* names, std::size_t& chunk) {
-    sub->add_option(names, chunk,
-                    "tokens in one pass (default 256); the sequence goes on from pass to pass")
+    sub->add_option(
+           names, chunk,
+           fmt::format("tokens in one pass (default {}); the sequence goes on from pass to pass",
+                       chunk))
         ->check(Whole(1, 1u << 20))
         ->type_name("N");
   }
@@ -236,6 +240,45 @@ class Parser {
                     "compute a second time with other settings and compare the distributions: "
                     "precision=f32|bf16, isa=NAME, chunk=N, threads=N; several with commas")
         ->type_name("SETTINGS");
+    add_threads(sub, c);
+    add_json(sub, c);
+  }
+
+  void add_bench() {
+    BenchCommand& c = bench_;
+    CLI::App* sub =
+        command("bench",
+                "Speed on random ids: prompt, decoding, several sequences at once; with "
+                "this machine's\nread bandwidth and multiply-add peak from the same run.",
+                "triax bench -m models/k3 --only pp512,tg128@16,tg64@16x8 --profile", c);
+    add_model(sub, c);
+    sub->add_option("--prompt", c.prompt, "lengths of prompts (default 512,2048)")
+        ->type_name("N,N");
+    sub->add_option("--decode", c.decode, "tokens decoded at a depth (default 128@16,64@2048)")
+        ->type_name("N@D,N@D");
+    sub->add_option("--sequences", c.sequences,
+                    "sequences at once, 64 tokens each from depth 16 (default 4,8)")
+        ->type_name("S,S");
+    sub->add_option("--only", c.only,
+                    "these measurements instead: pp512, tg128@16, tg64@16x8 with commas")
+        ->type_name("NAMES");
+    sub->add_option("--repeats", c.repeats, "runs of each; the median counts (default 3)")
+        ->check(Whole(1, 1000))
+        ->type_name("N");
+    sub->add_option("--ids-seed", c.ids_seed, "same seed, same ids (default 1)")
+        ->check(Whole(0, kAnySeed))
+        ->type_name("N");
+    sub->add_flag("--profile", c.profile, "also time, bytes and operations by operator family");
+    sub->add_option("--limits-mib", c.limits_mib,
+                    "buffer that the read bandwidth is measured on (default 1024); 0 leaves the "
+                    "machine's limits out")
+        ->check(Whole(0, 1u << 20))
+        ->type_name("N");
+    sub->add_flag("--serve", c.serve,
+                  "read names of measurements (and warm, limits, memory) from standard input and "
+                  "answer each with one line of JSON: for scripts that compare engines");
+    add_precision(sub, c.precision);
+    add_chunk(sub, "--chunk", c.chunk);
     add_threads(sub, c);
     add_json(sub, c);
   }
@@ -318,6 +361,7 @@ class Parser {
   RunCommand run_;
   LogitsCommand logits_;
   EvalCommand eval_;
+  BenchCommand bench_;
   TokenizeCommand tokenize_;
   DetokenizeCommand detokenize_;
   InspectCommand inspect_;

@@ -55,6 +55,20 @@ struct EvalCommand : Common {
   std::string against;  // "precision=f32,isa=scalar,chunk=1,threads=1"
 };
 
+struct BenchCommand : Common {
+  std::string prompt = "512,2048";        // lengths
+  std::string decode = "128@16,64@2048";  // tokens at a depth
+  std::string sequences = "4,8";          // at once
+  std::string only;                       // names of measurements, instead of the lists
+  std::size_t repeats = 3;
+  std::uint64_t ids_seed = 1;
+  Precision precision = Precision::bf16;
+  std::size_t chunk = 512;
+  bool profile = false;
+  std::size_t limits_mib = 1024;  // the buffer of the read bandwidth; 0: limits not measured
+  bool serve = false;             // measurements by name on standard input
+};
+
 struct TokenizeCommand : Common {
   std::optional<std::string> text;
   std::string file;
@@ -84,8 +98,8 @@ struct SelftestCommand : Common {};
 struct DoctorCommand : Common {};
 
 using Command =
-    std::variant<RunCommand, LogitsCommand, EvalCommand, TokenizeCommand, DetokenizeCommand,
-                 InspectCommand, SynthCommand, SelftestCommand, DoctorCommand>;
+    std::variant<RunCommand, LogitsCommand, EvalCommand, BenchCommand, TokenizeCommand,
+                 DetokenizeCommand, InspectCommand, SynthCommand, SelftestCommand, DoctorCommand>;
 
 // Either a command, or a text to print (help, version: exit code 0; wrong use: 2).
 struct Parsed {

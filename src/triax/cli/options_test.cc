@@ -69,6 +69,23 @@ TEST(Options, FaultsAreOneLineWithTheWayToHelp) {
   }
 }
 
+TEST(Options, BenchTakesListsNamesAndSwitches) {
+  const auto plain = std::get<BenchCommand>(*parse({"bench"}).command);
+  EXPECT_EQ(plain.chunk, 512u);
+  EXPECT_EQ(plain.repeats, 3u);
+  EXPECT_FALSE(plain.serve || plain.profile || plain.json);
+  const auto c = std::get<BenchCommand>(
+      *parse({"bench", "--only", "pp8", "--chunk", "64", "--profile", "--serve", "--limits-mib",
+              "16", "--ids-seed", "3", "--prompt", "1,2"})
+           .command);
+  EXPECT_EQ(c.only, "pp8");
+  EXPECT_EQ(c.prompt, "1,2");
+  EXPECT_EQ(c.chunk, 64u);
+  EXPECT_EQ(c.limits_mib, 16u);
+  EXPECT_EQ(c.ids_seed, 3u);
+  EXPECT_TRUE(c.profile && c.serve);
+}
+
 TEST(Options, OtherCommands) {
   EXPECT_EQ(std::get<EvalCommand>(*parse({"eval", "f.txt", "--context", "64"}).command).chunk, 64u);
   EXPECT_EQ(std::get<DetokenizeCommand>(*parse({"detokenize", "1", "2"}).command).ids.size(), 2u);

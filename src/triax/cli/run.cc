@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 
 #include "triax/cli/commands.h"
@@ -12,6 +13,7 @@
 #include "triax/cli/interrupt.h"
 #include "triax/cli/load_model.h"
 #include "triax/cli/memory.h"
+#include "triax/cli/profile_table.h"
 #include "triax/cli/progress.h"
 #include "triax/engine/generate.h"
 #include "triax/kernels/kernels.h"
@@ -98,6 +100,36 @@ const char* finish_name(Finish finish) {
   return "interrupted";
 }
 
+// What --stats asks for: one profile of the prompt's passes, one of what follows.
+class RunProfiles {
+ public:
+  explicit RunProfiles(Context& ctx) : ctx_(ctx) {
+    ctx_.profile = &prompt_;
+    prompt_.start();
+  }
+  ~RunProfiles() { ctx_.profile = nullptr; }
+  RunProfiles(const RunProfiles&) = delete;
+  RunProfiles& operator=(const RunProfiles&) = delete;
+
+  void prompt_done() {
+    prompt_.stop();
+    decode_.start();
+    ctx_.profile = &decode_;
+  }
+  void all_done() { (ctx_.profile == &decode_ ? decode_ : prompt_).stop(); }
+
+  Profiled prompt(const GenerateResult& r) const {
+    return {prompt_, r.prompt_seconds, r.prompt_tokens};
+  }
+  Profiled decode(const GenerateResult& r) const {
+    return {decode_, r.decode_seconds, r.decode_steps};
+  }
+
+ private:
+  Context& ctx_;
+  Profile prompt_, decode_;
+};
+
 struct Outcome {
   const RunCommand& command;
   const Session& session;
@@ -105,6 +137,7 @@ struct Outcome {
   const GenerateResult& result;
   const TextOut& text;
   std::uint64_t seed;
+  const RunProfiles* profiles;  // null without --stats
 };
 
 void print_json(const Outcome& o) {
@@ -131,6 +164,10 @@ void print_json(const Outcome& o) {
                    {"mapped_bytes", memory.mapped},
                    {"state_bytes", o.state.bytes()},
                    {"scratch_bytes", o.session.arena.peak_bytes()}};
+  if (o.profiles != nullptr) {
+    out["profile"] = {{"prompt", profile_json(o.profiles->prompt(r))},
+                      {"decode", profile_json(o.profiles->decode(r))}};
+  }
   fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
@@ -166,18 +203,24 @@ void print_stats(const Outcome& o) {
              human_bytes(size.conv_tails), human_bytes(size.latent_per_token));
   fmt::print(stderr, "  scratch        {}\n", human_bytes(o.session.arena.peak_bytes()));
   fmt::print(stderr, "  own memory     {}\n", human_bytes(memory.own));
+  fmt::print(stderr, "prompt\n{}", profile_table(o.profiles->prompt(r)));
+  if (r.decode_steps > 0) {
+    fmt::print(stderr, "decoding\n{}", profile_table(o.profiles->decode(r)));
+  }
 }
 
 // Prompt and decoding under their status lines.
 GenerateResult generate_shown(Session& s, SequenceState& state,
                               const std::vector<std::int32_t>& prompt,
-                              const GenerateOptions& options, TextOut& text, bool stream) {
+                              const GenerateOptions& options, TextOut& text, bool stream,
+                              RunProfiles* profiles) {
   auto progress = std::make_unique<Progress>("prompt", Unit::tokens, prompt.size());
   bool decoding = false;
   std::size_t count = 0;
   GenerateCallbacks callbacks;
   callbacks.on_prompt = [&](std::size_t done, std::size_t total) {
     progress->update(done, total);
+    if (profiles != nullptr && done == total) profiles->prompt_done();
     return !interrupted();
   };
   callbacks.on_token = [&](std::int32_t id) {
@@ -192,6 +235,7 @@ GenerateResult generate_shown(Session& s, SequenceState& state,
     return !interrupted();
   };
   GenerateResult result = generate(s.ctx, s.model(), state, prompt, options, callbacks);
+  if (profiles != nullptr) profiles->all_done();
   progress.reset();
   text.finish();
   return result;
@@ -215,8 +259,12 @@ int execute(const RunCommand& c) {
   TextOut text(m.tokenizer ? &*m.tokenizer : nullptr, !c.json);
 
   const InterruptGuard guard;
-  const GenerateResult result = generate_shown(session, state, prompt, options, text, !c.json);
-  const Outcome outcome{c, session, state, result, text, seed};
+  std::optional<RunProfiles> profiles;
+  if (c.stats) profiles.emplace(session.ctx);
+  RunProfiles* const watched = profiles ? &*profiles : nullptr;
+  const GenerateResult result =
+      generate_shown(session, state, prompt, options, text, !c.json, watched);
+  const Outcome outcome{c, session, state, result, text, seed, watched};
   if (c.json) {
     print_json(outcome);
   } else {
