@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <future>
 
 #include "triax/cli/default_model.h"
 #include "triax/cli/embedded.h"
+#include "triax/cli/memory.h"
 #include "triax/cli/progress.h"
 #include "triax/experts/mapped_experts.h"
 #include "triax/kernels/kernels.h"
@@ -24,11 +26,23 @@ std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& folder,
   return tokenizer;
 }
 
-std::unique_ptr<LoadedModel> open_shown(const std::string& model) {
+std::unique_ptr<LoadedModel> open_shown(const Common& options, ThreadPool& pool) {
   const std::filesystem::path folder =
-      model.empty() ? default_model() : std::filesystem::path(model);
-  const Progress progress(fmt::format("opening {}", folder.string()), Unit::bytes);
-  return std::make_unique<LoadedModel>(folder);
+      options.model.empty() ? default_model() : std::filesystem::path(options.model);
+  const char* what =
+      options.trunk == TrunkChoice::int8 ? "opening {}, trunk to 8 bits" : "opening {}";
+  Progress progress(fmt::format(fmt::runtime(what), folder.string()), Unit::bytes);
+  return std::make_unique<LoadedModel>(
+      folder, options.trunk, pool,
+      [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); });
+}
+
+// Resident when the trunk takes at most half of the memory that is free.
+TrunkChoice decided(TrunkChoice choice, const LoadedModel& m) {
+  if (choice != TrunkChoice::automatic) return choice;
+  const std::uint64_t need = plan_trunk(m.config, m.weights, {}).bytes;
+  const std::optional<std::uint64_t> free = available_memory();
+  return free && need <= *free / 2 ? TrunkChoice::resident : TrunkChoice::mapped;
 }
 
 std::size_t threads_of(const Common& options) {
@@ -44,6 +58,33 @@ LoadedModel::LoadedModel(const std::filesystem::path& path)
       weights(K3Weights::load(config, checkpoint)),
       experts(open_mapped_experts(config, checkpoint)),
       tokenizer(load_tokenizer(path, config)) {}
+
+LoadedModel::LoadedModel(const std::filesystem::path& path, TrunkChoice choice, ThreadPool& pool,
+                         const TrunkProgress& progress)
+    : folder(path),
+      config(K3Config::load(path)),
+      checkpoint(Checkpoint::open(path)),
+      weights(K3Weights::load(config, checkpoint)) {
+  // Opening the experts looks at all their scales, and a vocabulary takes its time too: beside the
+  // trunk, which waits for memory.
+  auto beside = std::async(std::launch::async, [this] {
+    experts = open_mapped_experts(config, checkpoint);
+    tokenizer = load_tokenizer(folder, config);
+  });
+  trunk = decided(choice, *this);
+  if (trunk != TrunkChoice::mapped) {
+    TrunkOptions options;
+    if (trunk == TrunkChoice::int8) options.format = TrunkFormat::int8;
+    trunk_bytes = place_trunk(config, options, pool, weights, progress).bytes;
+  }
+  beside.get();
+}
+
+const char* trunk_name(TrunkChoice choice) {
+  return choice == TrunkChoice::int8       ? "int8"
+         : choice == TrunkChoice::resident ? "resident"
+                                           : "mapped";
+}
 
 std::vector<std::int32_t> LoadedModel::stop_ids() const {
   std::vector<std::int32_t> out = config.eos_token_ids;
@@ -67,7 +108,7 @@ Session::Session(const Common& options, Precision precision)
     : threads(threads_of(options)), pool(threads), ctx{pool, arena, precision, nullptr} {
   kernels();  // a wrong TRIAX_ISA is told before a model is opened
   const Stopwatch watch;
-  loaded = open_shown(options.model);
+  loaded = open_shown(options, pool);
   load_seconds = watch.seconds();
   if (is_random_model(loaded->folder)) {
     fmt::print(stderr, "{}: small, with random weights: what it writes has no meaning\n",

@@ -10,12 +10,17 @@
 #include "triax/cli/options.h"
 #include "triax/model/forward.h"
 #include "triax/tokenizer/tokenizer.h"
+#include "triax/weights/trunk.h"
 
 namespace triax::cli {
 
 // A folder, opened and checked. The tokenizer is there when the folder has tiktoken.model.
 struct LoadedModel {
+  // The trunk stays mapped.
   explicit LoadedModel(const std::filesystem::path& folder);
+  // The trunk is placed as the choice says; `progress` is told, from the pool's threads.
+  LoadedModel(const std::filesystem::path& folder, TrunkChoice choice, ThreadPool& pool,
+              const TrunkProgress& progress);
   LoadedModel(const LoadedModel&) = delete;
   LoadedModel& operator=(const LoadedModel&) = delete;
 
@@ -31,6 +36,8 @@ struct LoadedModel {
   K3Weights weights;
   std::unique_ptr<ExpertStore> experts;
   std::optional<Tokenizer> tokenizer;
+  TrunkChoice trunk = TrunkChoice::mapped;  // as it was decided, never automatic
+  std::size_t trunk_bytes = 0;              // of memory that the trunk was given
 };
 
 // A model with threads and scratch memory, as the options say. Opening shows progress and says in
@@ -50,6 +57,9 @@ struct Session {
   const K3Config& config() const { return loaded->config; }
   Model model() const { return loaded->model(); }
 };
+
+// "mapped", "resident" or "int8".
+const char* trunk_name(TrunkChoice choice);
 
 // The tokenizer of a folder, or K3's own without a folder.
 Tokenizer open_tokenizer(const std::string& model);

@@ -1,6 +1,7 @@
 // What this process uses, from /proc.
 #include "triax/cli/memory.h"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -16,6 +17,15 @@ std::optional<std::uint64_t> proc_bytes(const char* file, const char* name) {
     if (rest >> kib) return kib * 1024;
   }
   return std::nullopt;
+}
+
+std::optional<std::uint64_t> available_memory() {
+  std::optional<std::uint64_t> out = proc_bytes("/proc/meminfo", "MemAvailable");
+  // cgroup v2: bytes, or "max". What the group holds of the page cache can be given back.
+  std::ifstream limit("/sys/fs/cgroup/memory.max");
+  std::uint64_t bytes = 0;
+  if (limit >> bytes) out = out ? std::min(*out, bytes) : bytes;
+  return out;
 }
 
 MemoryUse memory_use() {

@@ -13,6 +13,10 @@ struct MemoryUse {
 };
 MemoryUse memory_use();
 
+// Memory that programs may still take, by the system and by this process's control group; none when
+// neither tells.
+std::optional<std::uint64_t> available_memory();
+
 // A "Name:   123 kB" line of a /proc file, in bytes.
 std::optional<std::uint64_t> proc_bytes(const char* file, const char* name);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <map>
 #include <memory>
 
 namespace triax::cli {
@@ -22,6 +23,7 @@ constexpr std::string_view kOverview =
     "  detokenize  token ids to text\n"
     "  inspect     configuration, parameters and bytes of a model\n"
     "  synth       write a random checkpoint in the released layout\n"
+    "  pack        write a checkpoint whose trunk is 8-bit\n"
     "  selftest    does this build compute K3 right on this machine?\n"
     "  bench       speed: tokens per second, and which part of this machine's limits that is\n"
     "  doctor      processor, memory, disk and libraries of this machine\n"
@@ -78,6 +80,7 @@ class Parser {
     add_detokenize();
     add_inspect();
     add_synth();
+    add_pack();
     add_selftest();
     add_doctor();
   }
@@ -156,6 +159,18 @@ class Parser {
   static void add_json(CLI::App* sub, Common& c) {
     sub->add_flag("--json", c.json, "one JSON object instead of text");
   }
+  static void add_trunk(CLI::App* sub, Common& c) {
+    const std::map<std::string, TrunkChoice> choices{{"auto", TrunkChoice::automatic},
+                                                     {"mapped", TrunkChoice::mapped},
+                                                     {"resident", TrunkChoice::resident},
+                                                     {"int8", TrunkChoice::int8}};
+    sub->add_option_function<std::string>(
+           "--trunk", [&c, choices](const std::string& s) { c.trunk = choices.at(s); },
+           "weights outside the experts: mapped, resident (in memory, faster), int8 (8-bit, made "
+           "now), auto (resident if it takes at most half of the free memory)")
+        ->check(CLI::IsMember({"auto", "mapped", "resident", "int8"}))
+        ->type_name("HOW");
+  }
   static void add_precision(CLI::App* sub, Precision& p) {
     sub->add_option_function<std::string>(
            "--precision",
@@ -206,6 +221,7 @@ class Parser {
         ->type_name("FILE");
     add_precision(sub, c.precision);
     sub->add_flag("--stats", c.stats, "times, memory and state in detail at the end");
+    add_trunk(sub, c);
     add_threads(sub, c);
     add_json(sub, c);
   }
@@ -223,6 +239,7 @@ class Parser {
         ->type_name("FOLDER");
     add_precision(sub, c.precision);
     add_chunk(sub, "--chunk", c.chunk);
+    add_trunk(sub, c);
     add_threads(sub, c);
     add_json(sub, c);
   }
@@ -238,8 +255,12 @@ class Parser {
     add_chunk(sub, "--context,--chunk", c.chunk);
     sub->add_option("--against", c.against,
                     "compute a second time with other settings and compare the distributions: "
-                    "precision=f32|bf16, isa=NAME, chunk=N, threads=N; several with commas")
+                    "precision=f32|bf16, isa=NAME, chunk=N, threads=N, "
+                    "trunk=stored|int8|int8:FAMILY+FAMILY; several with commas")
         ->type_name("SETTINGS");
+    sub->add_flag("--by-family", c.by_family,
+                  "with --against trunk=int8: also what each family of weights costs alone");
+    add_trunk(sub, c);
     add_threads(sub, c);
     add_json(sub, c);
   }
@@ -279,6 +300,7 @@ class Parser {
                   "answer each with one line of JSON: for scripts that compare engines");
     add_precision(sub, c.precision);
     add_chunk(sub, "--chunk", c.chunk);
+    add_trunk(sub, c);
     add_threads(sub, c);
     add_json(sub, c);
   }
@@ -341,6 +363,24 @@ class Parser {
     add_json(sub, c);
   }
 
+  void add_pack() {
+    PackCommand& c = pack_;
+    CLI::App* sub = command("pack",
+                            "A copy of a checkpoint whose trunk is 8-bit, in compressed-tensors "
+                            "form; experts stay as they are.",
+                            "triax pack models/k3 models/k3-int8", c);
+    sub->add_option("model", c.from, "the model folder to copy")->required()->type_name("FOLDER");
+    sub->add_option("out", c.out, "the folder to write; must be empty or new")
+        ->required()
+        ->type_name("FOLDER");
+    sub->add_option("--trunk", "the form of the trunk (default and only choice: int8)")
+        ->check(CLI::IsMember({"int8"}))
+        ->type_name("int8");
+    sub->add_flag("--force", c.force, "write into a folder that is not empty");
+    add_threads(sub, c);
+    add_json(sub, c);
+  }
+
   void add_selftest() {
     CLI::App* sub = command("selftest", "Checks this build on this machine against golden values.",
                             "triax selftest", selftest_);
@@ -366,6 +406,7 @@ class Parser {
   DetokenizeCommand detokenize_;
   InspectCommand inspect_;
   SynthCommand synth_;
+  PackCommand pack_;
   SelftestCommand selftest_;
   DoctorCommand doctor_;
 };

@@ -23,9 +23,14 @@ template <class... Args>
   throw UsageError(fmt::format(format, std::forward<Args>(args)...));
 }
 
+// Where the trunk lies and in what form (weights/trunk.h). `automatic`: resident when it takes at
+// most half of the memory that is free, else mapped.
+enum class TrunkChoice : std::uint8_t { automatic, mapped, resident, int8 };
+
 struct Common {
   std::string model;        // -m; empty: the default model
   std::size_t threads = 0;  // 0: every core this process may use
+  TrunkChoice trunk = TrunkChoice::automatic;
   bool json = false;
 };
 
@@ -52,7 +57,8 @@ struct EvalCommand : Common {
   bool ids = false;  // the file holds ids
   Precision precision = Precision::bf16;
   std::size_t chunk = 256;
-  std::string against;  // "precision=f32,isa=scalar,chunk=1,threads=1"
+  std::string against;  // "precision=f32,isa=scalar,chunk=1,threads=1,trunk=int8"
+  bool by_family = false;
 };
 
 struct BenchCommand : Common {
@@ -94,12 +100,17 @@ struct SynthCommand : Common {
   bool force = false;
 };
 
+struct PackCommand : Common {
+  std::string from, out;
+  bool force = false;
+};
+
 struct SelftestCommand : Common {};
 struct DoctorCommand : Common {};
 
-using Command =
-    std::variant<RunCommand, LogitsCommand, EvalCommand, BenchCommand, TokenizeCommand,
-                 DetokenizeCommand, InspectCommand, SynthCommand, SelftestCommand, DoctorCommand>;
+using Command = std::variant<RunCommand, LogitsCommand, EvalCommand, BenchCommand, TokenizeCommand,
+                             DetokenizeCommand, InspectCommand, SynthCommand, PackCommand,
+                             SelftestCommand, DoctorCommand>;
 
 // Either a command, or a text to print (help, version: exit code 0; wrong use: 2).
 struct Parsed {

@@ -159,11 +159,11 @@ void print_json(const Outcome& o) {
   out["precision"] = o.command.precision == Precision::f32 ? "f32" : "bf16";
   out["isa"] = kernels().name;
   out["threads"] = o.session.threads;
-  out["memory"] = {{"peak_bytes", memory.peak},
-                   {"own_bytes", memory.own},
-                   {"mapped_bytes", memory.mapped},
-                   {"state_bytes", o.state.bytes()},
-                   {"scratch_bytes", o.session.arena.peak_bytes()}};
+  out["trunk"] = trunk_name(o.session.loaded->trunk);
+  out["memory"] = {
+      {"peak_bytes", memory.peak},      {"own_bytes", memory.own},
+      {"mapped_bytes", memory.mapped},  {"trunk_bytes", o.session.loaded->trunk_bytes},
+      {"state_bytes", o.state.bytes()}, {"scratch_bytes", o.session.arena.peak_bytes()}};
   if (o.profiles != nullptr) {
     out["profile"] = {{"prompt", profile_json(o.profiles->prompt(r))},
                       {"decode", profile_json(o.profiles->decode(r))}};
@@ -198,6 +198,10 @@ void print_stats(const Outcome& o) {
              o.session.threads);
   fmt::print(stderr, "  weights        {} mapped; {} of files in memory\n",
              human_bytes(o.session.loaded->checkpoint->total_bytes()), human_bytes(memory.mapped));
+  fmt::print(stderr, "  trunk          {}{}\n", trunk_name(o.session.loaded->trunk),
+             o.session.loaded->trunk_bytes == 0
+                 ? std::string()
+                 : ", " + human_bytes(o.session.loaded->trunk_bytes));
   fmt::print(stderr, "  state          {}: KDA {}, convolutions {}, latent {} a token\n",
              human_bytes(o.state.bytes()), human_bytes(size.kda_matrices),
              human_bytes(size.conv_tails), human_bytes(size.latent_per_token));

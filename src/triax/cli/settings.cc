@@ -2,6 +2,7 @@
 #include "triax/cli/settings.h"
 
 #include <charconv>
+#include <optional>
 
 #include "triax/cli/options.h"
 
@@ -29,7 +30,53 @@ Isa isa_of(std::string_view value) {
   wrong_use("--against: isa={} cannot run here; there are {}", value, names);
 }
 
+// The component of that name, if it may be 8-bit.
+std::optional<std::size_t> family(std::string_view name) {
+  const Components packable = packable_components();
+  for (std::size_t i = 0; i < kComponents; ++i) {
+    if (packable.test(i) && component_name(static_cast<Component>(i)) == name) return i;
+  }
+  return std::nullopt;
+}
+
+std::string join_families(const Components& set, std::string_view between) {
+  std::string out;
+  for (std::size_t i = 0; i < kComponents; ++i) {
+    if (!set.test(i)) continue;
+    out += std::string(out.empty() ? "" : between) +
+           std::string(component_name(static_cast<Component>(i)));
+  }
+  return out;
+}
+
+Components trunk_of(std::string_view value) {
+  if (value == "stored") return {};
+  if (value == "int8") return packable_components();
+  constexpr std::string_view kPrefix = "int8:";
+  if (!value.starts_with(kPrefix)) {
+    wrong_use("--against: trunk={} is neither stored, int8 nor int8:FAMILY", value);
+  }
+  Components out;
+  for (std::string_view rest = value.substr(kPrefix.size());;) {
+    const std::size_t plus = rest.find('+');
+    const std::string_view name = rest.substr(0, plus);
+    const auto found = family(name);
+    if (!found) {
+      wrong_use("--against: trunk=int8:{} is no family of weights that may be 8-bit; there are {}",
+                name, join_families(packable_components(), ", "));
+    }
+    out.set(*found);
+    if (plus == std::string_view::npos) return out;
+    rest.remove_prefix(plus + 1);
+  }
+}
+
 }  // namespace
+
+std::string trunk_text(const Components& int8) {
+  if (int8.none()) return "stored";
+  return int8 == packable_components() ? "int8" : "int8:" + join_families(int8, "+");
+}
 
 Settings parse_settings(std::string_view text, const Settings& base) {
   Settings out = base;
@@ -51,10 +98,12 @@ Settings parse_settings(std::string_view text, const Settings& base) {
       out.chunk = number(key, value, std::size_t{1} << 20);
     } else if (key == "threads") {
       out.threads = number(key, value, 1024);
+    } else if (key == "trunk") {
+      out.int8 = trunk_of(value);
     } else {
       wrong_use(
           "--against: {} is no setting; there are precision=f32|bf16, isa=NAME, chunk=N, "
-          "threads=N",
+          "threads=N, trunk=stored|int8|int8:FAMILY",
           in_quotes(item));
     }
   }
@@ -62,9 +111,9 @@ Settings parse_settings(std::string_view text, const Settings& base) {
 }
 
 std::string to_string(const Settings& s) {
-  return fmt::format("precision={},isa={},chunk={},threads={}",
+  return fmt::format("precision={},isa={},chunk={},threads={},trunk={}",
                      s.precision == Precision::f32 ? "f32" : "bf16", isa_name(s.isa), s.chunk,
-                     s.threads);
+                     s.threads, trunk_text(s.int8));
 }
 
 }  // namespace triax::cli

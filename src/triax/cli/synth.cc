@@ -9,6 +9,7 @@
 #include "triax/cli/embedded.h"
 #include "triax/cli/format.h"
 #include "triax/cli/interrupt.h"
+#include "triax/cli/out_folder.h"
 #include "triax/cli/progress.h"
 #include "triax/core/clock.h"
 
@@ -19,18 +20,10 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kVocabulary = 163840;  // of the tokenizer that the binary carries
 
-void check_out(const SynthCommand& c) {
-  if (!fs::exists(c.out)) return;
-  if (!fs::is_directory(c.out)) fail("{}: is there and is no folder", c.out);
-  if (!c.force && !fs::is_empty(c.out)) {
-    fail("{}: the folder is not empty; choose another, or --force to write into it", c.out);
-  }
-}
-
 }  // namespace
 
 int execute(const SynthCommand& c) {
-  check_out(c);
+  check_out_folder(c.out, c.force);
   SynthOptions options;
   options.config = c.config;
   options.seed = c.seed;

@@ -120,22 +120,55 @@ void require_group_multiple(const Fields& text, const char* key, std::size_t wid
   }
 }
 
+// One group of quantization_config: the experts in MXFP4, or a trunk in 8 bits. Which tensors are
+// 8-bit is for their own dtypes to say.
+void read_quantization_group(const Fields& group, const std::string& whole_format) {
+  const std::string format = group.has("format") ? group.text("format") : whole_format;
+  const bool int8 = format == "int-quantized";
+  if (!int8 && format != "mxfp4-pack-quantized") {
+    group.wrong("format", fmt::format("is {}; triax reads mxfp4-pack-quantized (experts) and "
+                                      "int-quantized (8-bit trunk) only",
+                                      in_quotes(format)));
+  }
+  const auto weights = group.object("weights");
+  if (!weights) return;
+  if (weights->has("group_size") && weights->size("group_size", 0, kMaxWidth) != kMxfp4Group) {
+    weights->wrong("group_size", fmt::format("is {}; {} has one scale for each {} columns",
+                                             weights->size("group_size", 0, kMaxWidth),
+                                             int8 ? "an 8-bit trunk" : "MXFP4", kMxfp4Group));
+  }
+  if (!int8) return;
+  if (weights->has("num_bits") && weights->size("num_bits", 0, 64) != 8) {
+    weights->wrong("num_bits", fmt::format("is {}; triax reads a trunk of 8 bits only",
+                                           weights->size("num_bits", 0, 64)));
+  }
+  if (weights->has("type") && weights->text("type") != "int") {
+    weights->wrong("type", fmt::format("is {}; triax reads whole numbers (\"int\") only",
+                                       in_quotes(weights->text("type"))));
+  }
+  if (weights->has("symmetric") && !weights->flag("symmetric")) {
+    weights->wrong("symmetric", "is false; triax reads 8-bit weights without zero points only");
+  }
+}
+
 void read_quantization(const Fields& from) {
   const auto quantization = from.object("quantization_config");
   if (!quantization) return;
-  constexpr const char* kFormat = "mxfp4-pack-quantized";
-  if (quantization->has("format") && quantization->text("format") != kFormat) {
-    quantization->wrong("format", fmt::format("is {}; triax reads {} only",
-                                              in_quotes(quantization->text("format")), kFormat));
+  std::string format = "mxfp4-pack-quantized";
+  if (quantization->has("format")) format = quantization->text("format");
+  if (format != "mxfp4-pack-quantized" && format != "int-quantized" &&
+      format != "mixed-precision") {
+    quantization->wrong("format",
+                        fmt::format("is {}; triax reads mxfp4-pack-quantized (experts), "
+                                    "int-quantized (8-bit trunk), or mixed-precision of these two",
+                                    in_quotes(format)));
   }
   const auto groups = quantization->object("config_groups");
-  const auto group = groups ? groups->object("group_0") : std::nullopt;
-  const auto weights = group ? group->object("weights") : std::nullopt;
-  if (weights && weights->has("group_size") &&
-      weights->size("group_size", 0, kMaxWidth) != kMxfp4Group) {
-    weights->wrong("group_size",
-                   fmt::format("is {}; MXFP4 has one scale for each {} columns",
-                               weights->size("group_size", 0, kMaxWidth), kMxfp4Group));
+  if (!groups) return;
+  for (std::size_t i = 0;; ++i) {
+    const auto group = groups->object(fmt::format("group_{}", i).c_str());
+    if (!group) return;
+    read_quantization_group(*group, format);
   }
 }
 

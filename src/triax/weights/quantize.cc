@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "triax/core/error.h"
+#include "triax/core/checked.h"
 
 namespace triax {
 namespace {
@@ -73,6 +73,27 @@ bool quantize_rows(const bf16* weights, std::size_t rows, std::size_t cols, std:
 bool quantize_rows(const float* weights, std::size_t rows, std::size_t cols, std::int8_t* codes,
                    bf16* scales) {
   return quantize(weights, rows, cols, codes, scales);
+}
+
+void quantize_stored(const Checkpoint& checkpoint, const TensorEntry& matrix, std::size_t begin,
+                     std::size_t end, std::vector<std::byte>& scratch, std::int8_t* codes,
+                     bf16* scales) {
+  const std::size_t cols = matrix.shape[1];
+  const std::size_t row_bytes = checked_mul(cols, dtype_size(matrix.dtype));
+  const std::size_t bytes = checked_mul(end - begin, row_bytes);
+  if (scratch.size() < bytes) scratch.resize(bytes);
+  checkpoint.read(matrix, begin * row_bytes, {scratch.data(), bytes});
+  const void* rows = scratch.data();
+  const bool finite =
+      matrix.dtype == DType::F32
+          ? quantize_rows(static_cast<const float*>(rows), end - begin, cols, codes, scales)
+          : quantize_rows(static_cast<const bf16*>(rows), end - begin, cols, codes, scales);
+  if (finite) return;
+  fail(
+      "tensor {}: rows {} to {} hold a number that is not finite, which has no 8-bit code; "
+      "download "
+      "its shard again or leave the trunk as it is stored",
+      matrix.name, begin, end - 1);
 }
 
 }  // namespace triax

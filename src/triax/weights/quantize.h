@@ -7,8 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <vector>
 
+#include "triax/checkpoint/checkpoint.h"
 #include "triax/core/dtype.h"
 #include "triax/core/matrix.h"
 
@@ -26,5 +27,11 @@ bf16 quant_scale(float largest);
                                  std::int8_t* codes, bf16* scales);
 [[nodiscard]] bool quantize_rows(const float* weights, std::size_t rows, std::size_t cols,
                                  std::int8_t* codes, bf16* scales);
+
+// Rows [begin, end) of a stored matrix (BF16 or F32), read past the mapping into `scratch`, which
+// grows to what it needs. Throws Error naming the tensor when a number is not finite.
+void quantize_stored(const Checkpoint& checkpoint, const TensorEntry& matrix, std::size_t begin,
+                     std::size_t end, std::vector<std::byte>& scratch, std::int8_t* codes,
+                     bf16* scales);
 
 }  // namespace triax

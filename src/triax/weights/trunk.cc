@@ -132,13 +132,8 @@ std::vector<Piece> cut(const Plan& plan) {
 // What one piece needs; throws Error.
 class Mover {
  public:
-  Mover(const Checkpoint& checkpoint, HugeBuffer& region, const std::vector<Piece>& pieces,
-        std::size_t threads)
-      : checkpoint_(checkpoint), region_(region), scratch_(threads) {
-    for (const Piece& p : pieces) {
-      if (p.move->act == Act::quantize) widest_ = std::max(widest_, bytes(p));
-    }
-  }
+  Mover(const Checkpoint& checkpoint, HugeBuffer& region, std::size_t threads)
+      : checkpoint_(checkpoint), region_(region), scratch_(threads) {}
 
   static std::size_t bytes(const Piece& p) {
     const Move& m = *p.move;
@@ -159,24 +154,10 @@ class Mover {
  private:
   void quantize(const Piece& p, std::size_t worker) {
     const Move& m = *p.move;
-    Buffer<std::byte>& in = scratch_[worker];
-    if (in.size() == 0) in = Buffer<std::byte>(widest_);
-    const std::size_t row_bytes = m.from->bytes / m.rows;
-    checkpoint_.read(*m.from, p.begin * row_bytes, {in.data(), bytes(p)});
     auto* codes = reinterpret_cast<std::int8_t*>(region_.data() + m.at) + p.begin * m.cols;
     auto* scales =
         reinterpret_cast<bf16*>(region_.data() + m.scales_at) + p.begin * (m.cols / kQuantGroup);
-    const std::size_t rows = p.end - p.begin;
-    const bool finite =
-        m.from->dtype == DType::F32
-            ? quantize_rows(reinterpret_cast<const float*>(in.data()), rows, m.cols, codes, scales)
-            : quantize_rows(reinterpret_cast<const bf16*>(in.data()), rows, m.cols, codes, scales);
-    if (!finite) {
-      fail(
-          "tensor {}: rows {} to {} hold a number that is not finite, which has no 8-bit code; "
-          "download its shard again or leave the trunk as it is stored",
-          m.from->name, p.begin, p.end - 1);
-    }
+    quantize_stored(checkpoint_, *m.from, p.begin, p.end, scratch_[worker], codes, scales);
   }
 
   static void check_codes(const Piece& p, const std::byte* codes) {
@@ -200,14 +181,13 @@ class Mover {
 
   const Checkpoint& checkpoint_;
   HugeBuffer& region_;
-  std::size_t widest_ = 0;                  // bytes
-  std::vector<Buffer<std::byte>> scratch_;  // one a thread, made when first used
+  std::vector<std::vector<std::byte>> scratch_;  // one a thread
 };
 
 void move_all(const Checkpoint& checkpoint, const Plan& plan, HugeBuffer& region, ThreadPool& pool,
               const TrunkProgress& progress) {
   const std::vector<Piece> pieces = cut(plan);
-  Mover mover(checkpoint, region, pieces, pool.threads());
+  Mover mover(checkpoint, region, pool.threads());
   std::mutex mutex;
   std::atomic<bool> stop{false};
   std::exception_ptr fault;
