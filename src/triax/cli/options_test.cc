@@ -86,6 +86,23 @@ TEST(Options, BenchTakesListsNamesAndSwitches) {
   EXPECT_TRUE(c.profile && c.serve);
 }
 
+TEST(Options, TheTrunkIsChosenByName) {
+  EXPECT_EQ(std::get<RunCommand>(*parse({"run", "x"}).command).trunk, TrunkChoice::automatic);
+  for (const auto& [name, choice] : {std::pair{"auto", TrunkChoice::automatic},
+                                     {"mapped", TrunkChoice::mapped},
+                                     {"resident", TrunkChoice::resident},
+                                     {"int8", TrunkChoice::int8}}) {
+    EXPECT_EQ(std::get<RunCommand>(*parse({"run", "x", "--trunk", name}).command).trunk, choice);
+  }
+  EXPECT_EQ(parse({"run", "x", "--trunk", "int4"}).exit_code, 2);
+  const Parsed packed = parse({"pack", "a", "b", "--trunk", "int8", "--force"});
+  ASSERT_TRUE(packed.command) << packed.text;
+  const auto& p = std::get<PackCommand>(*packed.command);
+  EXPECT_TRUE(p.from == "a" && p.out == "b" && p.force);
+  EXPECT_EQ(parse({"pack", "a"}).exit_code, 2);
+  EXPECT_EQ(parse({"pack", "a", "b", "--trunk", "stored"}).exit_code, 2);
+}
+
 TEST(Options, OtherCommands) {
   EXPECT_EQ(std::get<EvalCommand>(*parse({"eval", "f.txt", "--context", "64"}).command).chunk, 64u);
   EXPECT_EQ(std::get<DetokenizeCommand>(*parse({"detokenize", "1", "2"}).command).ids.size(), 2u);

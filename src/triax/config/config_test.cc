@@ -450,6 +450,26 @@ TEST(ConfigErrors, Quantization) {
   q["format"] = "mxfp4-pack-quantized";
   q["config_groups"]["group_0"]["weights"]["group_size"] = 16;
   EXPECT_THAT(message([&] { parse(root); }), HasSubstr("group_size is 16"));
+  q["config_groups"]["group_0"]["weights"]["group_size"] = 32;
+  q["format"] = "mixed-precision";
+  json trunk = q["config_groups"]["group_0"];
+  trunk["format"] = "int-quantized";
+  trunk["weights"]["num_bits"] = 8;
+  trunk["weights"]["type"] = "int";
+  q["config_groups"]["group_1"] = trunk;
+  EXPECT_EQ(parse(root).num_experts, 896u);
+  for (const auto& [key, value] : {std::pair<const char*, json>{"num_bits", 4},
+                                   {"type", "float"},
+                                   {"symmetric", false},
+                                   {"group_size", 128}}) {
+    q["config_groups"]["group_1"] = trunk;
+    q["config_groups"]["group_1"]["weights"][key] = value;
+    EXPECT_THAT(message([&] { parse(root); }),
+                HasSubstr(std::string("config_groups.group_1.weights.") + key));
+  }
+  q["config_groups"]["group_1"] = trunk;
+  q["config_groups"]["group_1"]["format"] = "pack-quantized";
+  EXPECT_THAT(message([&] { parse(root); }), HasSubstr("pack-quantized"));
   root["text_config"].erase("quantization_config");
   EXPECT_EQ(parse(root).num_experts, 896u);
 }
