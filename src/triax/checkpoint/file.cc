@@ -5,16 +5,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
+#include "triax/core/checked.h"
 #include "triax/core/error.h"
 
 namespace triax {
 namespace {
 
-constexpr std::size_t kWriteBuffer = std::size_t{1} << 20;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+// Files are written in whole blocks of this size: a page cache that can hold huge pages makes them
+// of such writes.
+constexpr std::size_t kWriteBlock = 2 * kHugePage;
 
 [[noreturn]] void io_error(std::string_view what, const std::filesystem::path& path, int code) {
   fail("{}: cannot {}: {}", path.string(), what, std::strerror(code));
@@ -59,6 +67,30 @@ void read_fully(int fd, const std::filesystem::path& path, char* out, std::size_
   }
 }
 
+// The whole file, read-only, from a multiple of the huge page on; null with errno.
+const std::byte* map_aligned(int fd, std::size_t size) {
+  // Room to find an aligned start in; what is left of it goes back.
+  const std::size_t room = checked_add(size, kHugePage);
+  void* reserved = ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (reserved == MAP_FAILED) return nullptr;
+  auto* begin = static_cast<std::byte*>(reserved);
+  const std::size_t past = reinterpret_cast<std::uintptr_t>(begin) % kHugePage;
+  const std::size_t before = past == 0 ? 0 : kHugePage - past;
+  void* at = ::mmap(begin + before, size, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0);
+  if (at == MAP_FAILED) {
+    const int code = errno;
+    ::munmap(reserved, room);
+    errno = code;
+    return nullptr;
+  }
+  static const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t end = before + (size + page - 1) / page * page;
+  if (before != 0) ::munmap(begin, before);
+  if (end < room) ::munmap(begin + end, room - end);
+  (void)::madvise(at, size, MADV_HUGEPAGE);  // a hint
+  return static_cast<const std::byte*>(at);
+}
+
 }  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
@@ -68,13 +100,12 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   device_ = info.st_dev;
   number_ = info.st_ino;
   if (size_ == 0) return;  // an empty mapping is not allowed
-  void* at = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.get(), 0);
-  if (at == MAP_FAILED) {
+  data_ = map_aligned(file.get(), size_);
+  if (data_ == nullptr) {
     const int code = errno;
     size_ = 0;
     io_error("map", path, code);
   }
-  data_ = static_cast<const std::byte*>(at);
 }
 
 MappedFile::~MappedFile() {
@@ -111,6 +142,37 @@ void MappedFile::read(std::size_t offset, std::span<std::byte> out) const {
   read_fully(file.get(), path_, reinterpret_cast<char*>(out.data()), out.size(), offset);
 }
 
+namespace {
+
+constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, Linux 5.14
+
+// The number of a "Name:   123 kB" line, in bytes; 0 for another line.
+std::size_t kilobytes(std::string_view line, std::string_view name) {
+  if (!line.starts_with(name)) return 0;
+  return 1024 * std::strtoull(line.data() + name.size(), nullptr, 10);
+}
+
+}  // namespace
+
+Residency residency(std::span<const std::span<const std::byte>> ranges) {
+  std::ifstream file("/proc/self/smaps");
+  Residency out;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) {
+      inside = std::any_of(ranges.begin(), ranges.end(), [&](std::span<const std::byte> r) {
+        const auto at = reinterpret_cast<std::uintptr_t>(r.data());
+        return at >= begin && at < end;
+      });
+    } else if (inside) {
+      out.bytes += kilobytes(line, "Rss:");
+      out.huge += kilobytes(line, "FilePmdMapped:");
+    }
+  }
+  return out;
+}
+
 void advise(std::span<const std::byte> range, Access access) {
   if (range.empty()) return;
   static const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -121,6 +183,7 @@ void advise(std::span<const std::byte> range, Access access) {
   if (access == Access::random) advice = MADV_RANDOM;
   if (access == Access::sequential) advice = MADV_SEQUENTIAL;
   if (access == Access::will_need) advice = MADV_WILLNEED;
+  if (access == Access::populate) advice = kPopulateRead;
   if (access == Access::dont_need) advice = MADV_DONTNEED;
   // A hint: a kernel that does not take it changes no result.
   (void)::madvise(reinterpret_cast<void*>(begin), length, advice);
@@ -185,12 +248,12 @@ void AtomicFile::flush() {
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
   TRIAX_CHECK(fd_ >= 0, "the file is closed");
-  position_ += bytes.size();
-  if (buffer_.size() + bytes.size() > kWriteBuffer) flush();
-  if (bytes.size() >= kWriteBuffer) {
-    write_fully(fd_, partial_, bytes);
-  } else {
-    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+  while (!bytes.empty()) {
+    const std::size_t n = std::min(bytes.size(), kWriteBlock - position_ % kWriteBlock);
+    buffer_.insert(buffer_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(n));
+    position_ += n;
+    if (position_ % kWriteBlock == 0) flush();
+    bytes = bytes.subspan(n);
   }
 }
 

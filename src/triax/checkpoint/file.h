@@ -12,7 +12,9 @@
 namespace triax {
 
 // A whole file, mapped read-only and shared with the page cache. Nothing is read until it is
-// touched.
+// touched. Where the file system can keep a file in huge pages, what is read through the mapping
+// comes in such pages, and what lies in them is mapped as them: the processor then looks up 2 MiB
+// at a time, which is half of the time of reading weights on a virtual machine.
 class MappedFile {
  public:
   MappedFile() = default;
@@ -35,8 +37,17 @@ class MappedFile {
 };
 
 // What is going to happen to mapped memory. A hint only; whole pages around `range` are meant.
-enum class Access { normal, random, sequential, will_need, dont_need };
+// `populate`: read and mapped now, all at once, instead of page by page when touched.
+enum class Access { normal, random, sequential, will_need, populate, dont_need };
 void advise(std::span<const std::byte> range, Access access);
+
+// How mapped memory is held at this moment.
+struct Residency {
+  std::size_t bytes = 0;  // in memory and mapped by this process
+  std::size_t huge = 0;   // of these, in huge pages
+};
+// Of the whole mappings that any of the ranges lies in; nothing where the system does not tell.
+Residency residency(std::span<const std::span<const std::byte>> ranges);
 
 // The size of a regular file in bytes, or an Error.
 std::size_t regular_file_size(const std::filesystem::path& path);

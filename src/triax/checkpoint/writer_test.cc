@@ -133,9 +133,9 @@ TEST(Writer, FaultsNameThePathAndTheReason) {
 TEST(Writer, FullDisk) {
   TestFolder folder;
   fs::create_symlink("/dev/full", folder / "s.partial");
-  const ShardPlan plan{"s", {{"a", DType::U8, {4000000}}}};
+  const ShardPlan plan{"s", {{"a", DType::U8, {8000000}}}};
   ShardWriter writer(folder / "s", plan);
-  EXPECT_THAT(error_of([&] { writer.write(std::vector<std::byte>(4000000)); }),
+  EXPECT_THAT(error_of([&] { writer.write(std::vector<std::byte>(8000000)); }),
               AllOf(HasSubstr("s.partial"), HasSubstr("No space left")));
 }
 

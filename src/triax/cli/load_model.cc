@@ -37,12 +37,16 @@ std::unique_ptr<LoadedModel> open_shown(const Common& options, ThreadPool& pool)
       [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); });
 }
 
-// Resident when the trunk takes at most half of the memory that is free.
-TrunkChoice decided(TrunkChoice choice, const LoadedModel& m) {
+// Resident when the trunk takes at most half of the memory that is free, unless the mapping is as
+// good already.
+TrunkChoice decided(TrunkChoice choice, const LoadedModel& m, ThreadPool& pool,
+                    const TrunkProgress& progress) {
   if (choice != TrunkChoice::automatic) return choice;
   const std::uint64_t need = plan_trunk(m.config, m.weights, {}).bytes;
   const std::optional<std::uint64_t> free = available_memory();
-  return free && need <= *free / 2 ? TrunkChoice::resident : TrunkChoice::mapped;
+  if (!free || need > *free / 2) return TrunkChoice::mapped;
+  return populate_trunk(m.config, m.weights, pool, progress) ? TrunkChoice::mapped
+                                                             : TrunkChoice::resident;
 }
 
 std::size_t threads_of(const Common& options) {
@@ -65,13 +69,13 @@ LoadedModel::LoadedModel(const std::filesystem::path& path, TrunkChoice choice, 
       config(K3Config::load(path)),
       checkpoint(Checkpoint::open(path)),
       weights(K3Weights::load(config, checkpoint)) {
+  trunk = decided(choice, *this, pool, progress);
   // Opening the experts looks at all their scales, and a vocabulary takes its time too: beside the
   // trunk, which waits for memory.
   auto beside = std::async(std::launch::async, [this] {
     experts = open_mapped_experts(config, checkpoint);
     tokenizer = load_tokenizer(folder, config);
   });
-  trunk = decided(choice, *this);
   if (trunk != TrunkChoice::mapped) {
     TrunkOptions options;
     if (trunk == TrunkChoice::int8) options.format = TrunkFormat::int8;

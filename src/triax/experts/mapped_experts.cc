@@ -75,10 +75,8 @@ void ExpertTable::check_scales(std::size_t layer, std::size_t expert) const {
 MappedExperts::MappedExperts(const K3Config& config, std::shared_ptr<const Checkpoint> checkpoint)
     : table_(config, std::move(checkpoint)) {
   checked_at_open_ = table_.scale_bytes() <= kCheckAtOpen;
-  if (!checked_at_open_) {
-    checked_ = std::vector<std::atomic<bool>>(table_.size());
-    return;
-  }
+  seen_ = std::vector<std::atomic<bool>>(table_.size());
+  if (!checked_at_open_) return;
   for (std::size_t l = 0; l < config.num_hidden_layers; ++l) {
     for (std::size_t e = 0; table_.has_layer(l) && e < config.num_experts; ++e)
       table_.check_scales(l, e);
@@ -90,11 +88,15 @@ void MappedExperts::fetch(std::size_t layer, std::span<const std::int32_t> ids,
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const auto expert = static_cast<std::size_t>(ids[i]);
     views[i] = table_.view(layer, expert);
-    if (checked_at_open_) continue;
-    std::atomic<bool>& done = checked_[table_.index(layer, expert)];
-    if (done.load(std::memory_order_relaxed)) continue;
-    table_.check_scales(layer, expert);
-    done.store(true, std::memory_order_relaxed);
+    std::atomic<bool>& seen = seen_[table_.index(layer, expert)];
+    if (seen.load(std::memory_order_relaxed)) continue;
+    // All its pages at once, instead of one fault after the other in the middle of a product.
+    for (const Mxfp4View* m : {&views[i].w1, &views[i].w2, &views[i].w3}) {
+      advise(std::as_bytes(std::span(m->packed, m->rows * m->cols / 2)), Access::populate);
+      advise(std::as_bytes(std::span(m->scale, m->rows * m->cols / 32)), Access::populate);
+    }
+    if (!checked_at_open_) table_.check_scales(layer, expert);
+    seen.store(true, std::memory_order_relaxed);
   }
 }
 

@@ -52,7 +52,7 @@ class MappedExperts : public ExpertStore {
  private:
   ExpertTable table_;
   bool checked_at_open_ = false;
-  std::vector<std::atomic<bool>> checked_;  // [experts of all layers], when not at open
+  std::vector<std::atomic<bool>> seen_;  // [experts of all layers]: mapped, and checked
 };
 
 // Every expert copied into memory of its own. `progress(done, total)` in bytes.

@@ -164,29 +164,39 @@ struct Stages {
   const PackedExperts &packed_z, &packed_h;
 };
 
-// y [M, rows] = pairs [m, m + M) of expert e times rows [row, row + rows) of w, by either form of
-// the activations. `next` (or null): the matrix whose same rows come after this.
+// Rows of a matrix from `row` on; nothing when `w` is null.
+struct RowsOf {
+  const Mxfp4View* w = nullptr;
+  std::size_t row = 0;
+  const std::uint8_t* codes() const {
+    return w == nullptr ? nullptr : w->packed + row * (w->cols / 2);
+  }
+  const std::uint8_t* scale() const {
+    return w == nullptr ? nullptr : w->scale + row * (w->cols / 32);
+  }
+};
+
+// y [M, rows] = pairs [m, m + M) of expert e times `rows` rows of w, by either form of the
+// activations. `next`: what this thread will probably read after it.
 void product(const Grouping& g, const Rows& x, const PackedExperts& packed, std::size_t e,
-             std::size_t m, std::size_t M, const Mxfp4View& w, std::size_t row, std::size_t rows,
-             float* y, std::size_t ldy, float* scratch, const Mxfp4View* next) {
-  const std::size_t codes = row * (w.cols / 2), scale = row * (w.cols / 32);
-  if (!g.matrix) return product(x, g.first[e] + m, M, w, row, rows, y, ldy, scratch);
-  kernels().matrix->product_mxfp4(packed.rows(e, m, M), w.packed + codes, w.scale + scale, rows,
-                                  w.cols, y, ldy, scratch,
-                                  next == nullptr ? nullptr : next->packed + codes,
-                                  next == nullptr ? nullptr : next->scale + scale);
+             std::size_t m, std::size_t M, RowsOf w, std::size_t rows, float* y, std::size_t ldy,
+             float* scratch, RowsOf next) {
+  if (!g.matrix) return product(x, g.first[e] + m, M, *w.w, w.row, rows, y, ldy, scratch);
+  kernels().matrix->product_mxfp4(packed.rows(e, m, M), w.codes(), w.scale(), rows, w.w->cols, y,
+                                  ldy, scratch, next.codes(), next.scale());
 }
 
 // h[pairs of e, rows] = act(w1 z, w3 z)
 void gate_and_up(const Stages& s, std::size_t e, const ExpertView& v, const Activation& activation,
-                 std::size_t row, std::size_t rows, float* scratch) {
+                 std::size_t row, std::size_t rows, float* scratch, RowsOf next) {
   const Grouping& g = s.g;
   float* gate = scratch + kMxfp4RowTile * v.w1.cols;  // [kTokenBlock, kGateRows]
   float* up = gate + kTokenBlock * kGateRows;         // [kTokenBlock, kGateRows]
   for (std::size_t m = 0; m < g.pairs(e); m += kTokenBlock) {
     const std::size_t M = std::min(kTokenBlock, g.pairs(e) - m);
-    product(g, s.z, s.packed_z, e, m, M, v.w1, row, rows, gate, kGateRows, scratch, &v.w3);
-    product(g, s.z, s.packed_z, e, m, M, v.w3, row, rows, up, kGateRows, scratch, nullptr);
+    product(g, s.z, s.packed_z, e, m, M, {&v.w1, row}, rows, gate, kGateRows, scratch,
+            {&v.w3, row});
+    product(g, s.z, s.packed_z, e, m, M, {&v.w3, row}, rows, up, kGateRows, scratch, next);
     const float* at[kTokenBlock];
     for (std::size_t i = 0; i < M; ++i) {
       float* out = gate + i * kGateRows;
@@ -203,17 +213,19 @@ void gate_and_up(const Stages& s, std::size_t e, const ExpertView& v, const Acti
 
 // aggregate[t, rows] = sum over experts of weight * (w2 h)[rows]
 void down(const Stages& s, std::span<const ExpertView> views, std::size_t row, std::size_t rows,
-          float* scratch, Mat<float> aggregate) {
+          float* scratch, std::size_t next_row, Mat<float> aggregate) {
   const Grouping& g = s.g;
   for (std::size_t t = 0; t < aggregate.shape[0]; ++t)
     std::fill_n(aggregate[t].data + row, rows, 0.0f);
   for (std::size_t e = 0; e < views.size(); ++e) {
     const Mxfp4View& w = views[e].w2;
-    const Mxfp4View* next = e + 1 < views.size() ? &views[e + 1].w2 : nullptr;
+    const RowsOf next = e + 1 < views.size() ? RowsOf{&views[e + 1].w2, row}
+                        : next_row < w.rows  ? RowsOf{&views[0].w2, next_row}
+                                             : RowsOf{};
     float* y = scratch + kMxfp4RowTile * w.cols;  // [kTokenBlock, kDownRows]
     for (std::size_t m = 0; m < g.pairs(e); m += kTokenBlock) {
       const std::size_t M = std::min(kTokenBlock, g.pairs(e) - m);
-      product(g, s.h, s.packed_h, e, m, M, w, row, rows, y, kDownRows, scratch, next);
+      product(g, s.h, s.packed_h, e, m, M, {&w, row}, rows, y, kDownRows, scratch, next);
       for (std::size_t i = 0; i < M; ++i) {
         const std::size_t p = g.first[e] + m + i;
         kernels().axpy(g.weight[p], y + i * kDownRows, rows, aggregate[g.token[p]].data + row);
@@ -245,15 +257,20 @@ void routed_experts(Context& ctx, Mat<const float> z, Mat<const std::int32_t> id
   const std::size_t slice = kMxfp4RowTile * std::max(latent, width) + 2 * kTokenBlock * kGateRows;
   const std::span<float> scratch = ctx.arena.take<float>(ctx.pool.threads() * slice);
   const std::size_t blocks = ceil_div(width, kGateRows);
+  const std::size_t threads = ctx.pool.threads();
   ctx.pool.parallel_for(views.size() * blocks, [&](std::size_t item, std::size_t worker) {
     const std::size_t e = item / blocks, row = item % blocks * kGateRows;
+    const std::size_t later = item + threads;  // what this thread will probably take next
+    const RowsOf next = later / blocks < views.size()
+                            ? RowsOf{&views[later / blocks].w1, later % blocks * kGateRows}
+                            : RowsOf{};
     gate_and_up(stages, e, views[e], activation, row, std::min(kGateRows, width - row),
-                scratch.data() + worker * slice);
+                scratch.data() + worker * slice, next);
   });
   ctx.pool.parallel_for(ceil_div(latent, kDownRows), [&](std::size_t item, std::size_t worker) {
     const std::size_t row = item * kDownRows;
     down(stages, views, row, std::min(kDownRows, latent - row), scratch.data() + worker * slice,
-         aggregate);
+         row + threads * kDownRows, aggregate);
   });
 }
 

@@ -209,6 +209,8 @@ void move_all(const Checkpoint& checkpoint, const Plan& plan, HugeBuffer& region
   if (fault) std::rethrow_exception(fault);
 }
 
+constexpr double kMostlyHuge = 0.9;
+
 // Copies that no matrix shows any longer.
 void drop_copies(K3Weights& weights) {
   std::erase_if(weights.copied, [&](const auto& copy) {
@@ -250,6 +252,37 @@ TrunkPlaced place_trunk(const K3Config& config, const TrunkOptions& options, Thr
   // Pages that loading touched on the way to a vector, or to a copy.
   for (const Move& m : plan.moves) advise(weights.checkpoint->data(*m.from), Access::dont_need);
   return plan.placed;
+}
+
+bool populate_trunk(const K3Config& config, const K3Weights& weights, ThreadPool& pool,
+                    const TrunkProgress& progress) {
+  const Plan plan = make_plan(config, weights, {});
+  const std::vector<Piece> pieces = cut(plan);
+  const Checkpoint& checkpoint = *weights.checkpoint;
+  std::mutex mutex;
+  std::uint64_t done = 0;
+  pool.parallel_for(pieces.size(), [&](std::size_t i, std::size_t) {
+    const Piece& p = pieces[i];
+    advise(checkpoint.data(*p.move->from).subspan(p.begin, p.end - p.begin), Access::populate);
+    if (!progress) return;
+    const std::lock_guard lock(mutex);
+    done += p.end - p.begin;
+    progress(done, plan.read_bytes);
+  });
+  std::vector<std::span<const std::byte>> ranges;
+  for (const Move& m : plan.moves) ranges.push_back(checkpoint.data(*m.from));
+  const Residency held = residency(ranges);
+  return static_cast<double>(held.huge) >= kMostlyHuge * static_cast<double>(plan.read_bytes);
+}
+
+void release_mapped_trunk(const K3Config& config, const Checkpoint& checkpoint) {
+  for_each_tensor(config, {true, false}, [&](const TensorId& id) {
+    const TensorRow& row = *id.row;
+    if (row.slot.matrix == nullptr) return;
+    if (row.role == TensorRole::embedding && !config.tie_word_embeddings) return;
+    const TensorEntry* entry = checkpoint.find(tensor_name(id, checkpoint.root()));
+    if (entry != nullptr) advise(checkpoint.data(*entry), Access::dont_need);
+  });
 }
 
 void take_components(const K3Config& config, const K3Weights& from, Components components,

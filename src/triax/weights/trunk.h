@@ -1,5 +1,5 @@
 // Where the trunk's matrices lie and in what form: mapped as they are stored, or placed in memory
-// of their own, as they are stored or as 8-bit codes (ADR 0008). Experts stay mapped in any case.
+// of their own, as they are stored or as 8-bit codes (ADR 0009). Experts stay mapped in any case.
 #pragma once
 
 #include <array>
@@ -50,6 +50,16 @@ using TrunkProgress = std::function<void(std::uint64_t done, std::uint64_t total
 // -128.
 TrunkPlaced place_trunk(const K3Config& config, const TrunkOptions& options, ThreadPool& pool,
                         K3Weights& weights, const TrunkProgress& progress = {});
+
+// Brings the pages of every matrix that a token reads from end to end into this process, reading
+// from the disk what is not in memory, and tells whether nearly all of them are huge pages: then
+// the mapping is as fast to read as a place of its own.
+bool populate_trunk(const K3Config& config, const K3Weights& weights, ThreadPool& pool,
+                    const TrunkProgress& progress = {});
+
+// Lets go of the mapped pages of the matrices that place_trunk places; the page cache keeps them,
+// and who still reads them gets them back from there.
+void release_mapped_trunk(const K3Config& config, const Checkpoint& checkpoint);
 
 // Matrices of these components as `from` has them: weights of which one part is 8-bit.
 void take_components(const K3Config& config, const K3Weights& from, Components components,
