@@ -58,8 +58,12 @@ def fit(points):
     aa, ab, bb = (sum(r[i] * r[j] for r in rows) for i, j in ((0, 0), (0, 1), (1, 1)))
     a, b = (sum(r[i] for r in rows) for i in (0, 1))
     determinant = aa * bb - ab * ab
-    return {"rest_us": rest, "mla_constant_us": (a * bb - b * ab) / determinant,
-            "mla_us_per_token_before": (b * aa - a * ab) / determinant}
+    constant, slope = (a * bb - b * ab) / determinant, (b * aa - a * ab) / determinant
+    if constant < 0:  # neither can be: what noise made negative is zero
+        constant, slope = 0, b / bb
+    elif slope < 0:
+        constant, slope = a / aa, 0
+    return {"rest_us": rest, "mla_constant_us": constant, "mla_us_per_token_before": slope}
 
 
 def formula(fitted, tokens):
