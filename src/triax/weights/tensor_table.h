@@ -119,7 +119,7 @@ enum class Quirk : std::uint8_t {
   e8m0,    // U8 or F8_E8M0: the same byte
 };
 
-// What the trunk may be held in (ADR 0008). `int8`: codes and scales instead of the stored numbers,
+// What the trunk may be held in (ADR 0009). `int8`: codes and scales instead of the stored numbers,
 // made at load or by `triax pack`, if the columns are a multiple of the group of 32. Those are the
 // large products, nearly all of the bytes that a token reads of the trunk. The others stay as they
 // are stored: the embedding (one row a token), routers, vectors, and the matrices that are small or

@@ -275,16 +275,6 @@ bool populate_trunk(const K3Config& config, const K3Weights& weights, ThreadPool
   return static_cast<double>(held.huge) >= kMostlyHuge * static_cast<double>(plan.read_bytes);
 }
 
-void release_mapped_trunk(const K3Config& config, const Checkpoint& checkpoint) {
-  for_each_tensor(config, {true, false}, [&](const TensorId& id) {
-    const TensorRow& row = *id.row;
-    if (row.slot.matrix == nullptr) return;
-    if (row.role == TensorRole::embedding && !config.tie_word_embeddings) return;
-    const TensorEntry* entry = checkpoint.find(tensor_name(id, checkpoint.root()));
-    if (entry != nullptr) advise(checkpoint.data(*entry), Access::dont_need);
-  });
-}
-
 void take_components(const K3Config& config, const K3Weights& from, Components components,
                      K3Weights& into) {
   // The slots give access for writing; the copy of the views is dropped.

@@ -57,10 +57,6 @@ TrunkPlaced place_trunk(const K3Config& config, const TrunkOptions& options, Thr
 bool populate_trunk(const K3Config& config, const K3Weights& weights, ThreadPool& pool,
                     const TrunkProgress& progress = {});
 
-// Lets go of the mapped pages of the matrices that place_trunk places; the page cache keeps them,
-// and who still reads them gets them back from there.
-void release_mapped_trunk(const K3Config& config, const Checkpoint& checkpoint);
-
 // Matrices of these components as `from` has them: weights of which one part is 8-bit.
 void take_components(const K3Config& config, const K3Weights& from, Components components,
                      K3Weights& into);
