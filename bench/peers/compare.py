@@ -75,6 +75,14 @@ class Peer:
         return max(scores, key=scores.get), seen
 
 
+def machine_limits(triax, tiny, threads, wanted):
+    """This machine's limits, in a process of its own: their large buffer is nobody's peak memory."""
+    if not wanted:
+        return {}
+    with Engine("triax", engines.triax_command(triax, tiny, threads)) as engine:
+        return engine.ask("limits")
+
+
 def measure_alternately(ours, theirs, names, repeats):
     """Runs by measurement and engine; who begins changes from run to run."""
     out = {name: {"ours": [], "theirs": [], "load": []} for name in names}
@@ -99,13 +107,14 @@ def compare(setting, triax, model, peer, options):
     if not backend:
         backend, seen = peer.best(PEER_FORMAT[trunk], threads)
     more = ["--trunk", "int8"] if trunk == "int8" else []
+    tiny = prepare.folder_of(options.work, "tiny", triax)
+    limits = [machine_limits(triax, tiny, threads, options.limits)]
     with Engine("triax", engines.triax_command(triax, model, threads, *more)) as ours, \
             peer.start(PEER_FORMAT[trunk], threads, backend) as theirs:
-        limits_before = ours.ask("limits") if options.limits else {}
         runs = measure_alternately(ours, theirs, options.measurements, options.repeats)
-        limits_after = ours.ask("limits") if options.limits else {}
+        limits.append(machine_limits(triax, tiny, threads, options.limits))
         return {"trunk": trunk, "threads": threads, "peer_format": PEER_FORMAT[trunk], "peer_backend": backend,
-                "peer_probes": seen, "runs": runs, "limits": [limits_before, limits_after],
+                "peer_probes": seen, "runs": runs, "limits": limits,
                 "start": {who: {"first_token_seconds": engine.first_token_seconds,
                                 "load_seconds": engine.ready["load_seconds"], "memory": engine.ask("memory")}
                           for who, engine in (("ours", ours), ("theirs", theirs))},
@@ -174,7 +183,7 @@ def parse():
 
 def main():
     options = parse()
-    work = options.work.resolve()
+    work = options.work = options.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
     triax = engines.triax_binary(options.triax)
     folder = prepare.libraries(work)

@@ -80,9 +80,9 @@ void put(Params& params, std::size_t offset, T value) {
   std::memcpy(params.bytes + offset, &value, sizeof value);
 }
 
-// Only errors; a loaded model is chatty.
+// Only errors; loading a model is chatty.
 void log_errors(int level, const char* text, void*) {
-  if (level >= 4) std::fputs(text, stderr);
+  if (level == 4) std::fputs(text, stderr);
 }
 
 double seconds_now() {

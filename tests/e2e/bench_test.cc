@@ -73,11 +73,13 @@ TEST(Bench, DecodeReadsWhatTheAccountingSays) {
 }
 
 TEST(Bench, JsonSaysWithWhatItWasMeasured) {
-  const Outcome o = bench({"--only", "tg2@3x2", "--repeats", "3", "--json", "--threads", "1",
-                           "--precision", "f32", "--chunk", "64", "--ids-seed", "7"});
+  const Outcome o =
+      bench({"--only", "tg2@3x2", "--repeats", "3", "--json", "--threads", "1", "--precision",
+             "f32", "--chunk", "64", "--ids-seed", "7", "--trunk", "mapped"});
   ASSERT_EQ(o.code, 0) << o.err;
   const auto json = o.json();
   EXPECT_EQ(json["precision"], "f32");
+  EXPECT_EQ(json["trunk"], "mapped");
   EXPECT_EQ(json["threads"], 1);
   EXPECT_EQ(json["chunk"], 64);
   EXPECT_EQ(json["ids_seed"], 7);

@@ -35,6 +35,7 @@ Json settings_json(const BenchCommand& c, const Session& s) {
   Json out;
   out["model"] = s.loaded->folder.string();
   out["precision"] = c.precision == Precision::f32 ? "f32" : "bf16";
+  out["trunk"] = trunk_name(s.loaded->trunk);
   out["isa"] = kernels().name;
   out["threads"] = s.threads;
   out["chunk"] = c.chunk;
@@ -67,8 +68,8 @@ void print_json(const Report& r) {
 
 void print_text(const Report& r) {
   const Session& s = r.session;
-  fmt::print("{}: {} of weights, {}, {}, {} threads\n", s.loaded->folder.string(),
-             human_bytes(s.loaded->checkpoint->total_bytes()),
+  fmt::print("{}: {} of weights, trunk {}, {}, {}, {} threads\n", s.loaded->folder.string(),
+             human_bytes(s.loaded->checkpoint->total_bytes()), trunk_name(s.loaded->trunk),
              r.command.precision == Precision::f32 ? "f32" : "bf16", kernels().name, s.threads);
   fmt::print("opened in {}, first token after {}; peak memory {}, of it {} not from files\n",
              human_seconds(s.load_seconds), human_seconds(r.first_token_seconds),
