@@ -36,6 +36,7 @@ class Engine:
             self.first_token_seconds = time.monotonic() - start
             self.ask("warm")
         except EngineFailed:
+            self.process.kill()
             self.close()
             raise
 
