@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -24,10 +25,12 @@ inline constexpr double kFloatGradientLimit = 2e-5;  // of the largest, float32 
 
 // Compares `gradient` with central differences of loss() in up to kGradientEntries random entries
 // of x, which loss() reads. The limit is relative to the larger of the two numbers, or, for entries
-// that nearly cancel, to a thousandth of the largest of the whole gradient.
+// that nearly cancel, to a thousandth of the largest of the whole gradient. `noise` comes on top:
+// what a difference of losses cannot tell, rounding of the loss over the step.
 template <class Loss>
 void check_gradient(std::string_view name, std::span<double> x, std::span<const double> gradient,
-                    Loss&& loss, std::uint64_t seed = 1, double limit = kGradientLimit) {
+                    Loss&& loss, std::uint64_t seed = 1, double noise = 0,
+                    double limit = kGradientLimit) {
   ASSERT_EQ(x.size(), gradient.size()) << name;
   double largest = 0;
   for (double g : gradient) largest = std::max(largest, std::abs(g));
@@ -43,10 +46,15 @@ void check_gradient(std::string_view name, std::span<double> x, std::span<const 
     x[i] = before;
     const double want = static_cast<double>((above - below) / (2 * kGradientStep));
     const double scale = std::max({std::abs(want), std::abs(gradient[i]), 1e-3 * largest});
-    EXPECT_LE(std::abs(want - gradient[i]), limit * scale)
+    EXPECT_LE(std::abs(want - gradient[i]), limit * scale + noise)
         << name << "[" << i << "]: central difference " << want << ", gradient " << gradient[i]
         << ", largest " << largest;
   }
+}
+
+// Of a central difference with that step: one unit in the last place of the loss above and below.
+inline double difference_noise(double loss, double step = kGradientStep) {
+  return std::numeric_limits<double>::epsilon() * std::abs(loss) / step;
 }
 
 // sum of y * dy: the loss whose gradient with respect to y is dy. Wide, so that differences of it
