@@ -42,6 +42,16 @@ struct Site {
   const std::vector<float>& norm;
 };
 
+// To whoever watches, under the names of the inference pass: "layer3.after_attn", "layer3.out".
+template <class F>
+void report(const Context& ctx, std::size_t layer, std::string_view what, Mat<F> x) {
+  if constexpr (std::is_same_v<F, float>) {
+    if (ctx.probe == nullptr) return;
+    const std::string name = fmt::format("layer{}.{}", layer, what);
+    if (ctx.probe->wants(name)) ctx.probe->value(name, x.shape, x.data);
+  }
+}
+
 // The running sum's gradient and those of the stored blocks, all [T, hidden].
 template <class F>
 struct ResidualGradient {
@@ -153,6 +163,7 @@ Mat<F> Stack<F>::layer_forward(std::size_t l, Mat<F> s) {
     kept.attention = mla_forward(pass_, l, Mat<const F>(x), kept.s_mid);
   }
   if (!opens) Forward<F>::add(pass_.ctx, s, kept.s_mid, kept.s_mid);
+  report(pass_.ctx, l, "after_attn", kept.s_mid);
 
   site_forward({names.mlp_res, names.post_attention_layernorm}, blocks_.size(), kept.s_mid, x);
   if (c.ffn(l) == Ffn::dense) {
@@ -163,6 +174,7 @@ Mat<F> Stack<F>::layer_forward(std::size_t l, Mat<F> s) {
     kept.ffn = moe_forward(pass_, l, Mat<const F>(x), s_out);
   }
   Forward<F>::add(pass_.ctx, kept.s_mid, s_out, s_out);
+  report(pass_.ctx, l, "out", s_out);
   kept_.push_back(kept);
   return s_out;
 }

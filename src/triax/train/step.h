@@ -56,7 +56,9 @@ StepLoss loss_and_gradient(Context& ctx, const Parameters<F>& weights, const Tra
                            F scale, Parameters<F>& gradients, StepWatch<F>* watch = nullptr,
                            Vec<F> losses = {});
 
-// The forward pass alone. logits [T, vocab], when not empty, receives every row's logits.
+// The forward pass alone. In float32 it is inference's pass in f32 mode by the recurrent form of
+// KDA and the expanded form of MLA, operation by operation: equal bit for bit. logits [T, vocab],
+// when not empty, receives every row's logits.
 template <class F>
 StepLoss loss_only(Context& ctx, const Parameters<F>& weights, const TrainBatch& batch,
                    Vec<F> losses = {}, Mat<F> logits = {}, StepWatch<F>* watch = nullptr);
