@@ -127,7 +127,7 @@ enum class Quirk : std::uint8_t {
 // kv_b_proj (the absorbed form of MLA reads it head by head in float32).
 enum class Packing : std::uint8_t { stored, int8 };
 
-// What changes a tensor in training (spec: training, section 2.2; train/optimizer.h). Muon
+// What changes a tensor in training (spec: training; train/optimizer.h). Muon
 // orthogonalises the update of a matrix, or of each of its blocks of rows, alone.
 enum class Update : std::uint8_t {
   none,            // no optimiser: the router's bias (quantile balancing), scales, vision
