@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kRows = 64;    // rows of a tile of dx
 constexpr std::size_t kWidth = 128;  // columns of a tile
 constexpr std::size_t kTile = 64;    // rows of a tile of dW
-constexpr std::size_t kDepth = 256;  // rows of x and dy that a tile of dW takes at once: fits L2
+constexpr std::size_t kDepth = 256;  // summed over at once: what a tile reads meanwhile fits L2
 
 }  // namespace
 
@@ -22,8 +22,11 @@ void linear_input_gradient(Context& ctx, Mat<const F> dy, Mat<const F> w, Mat<F>
   ctx.count((T * (N + K) + N * K) * sizeof(F), 2 * T * N * K);
   ctx.pool.parallel_for(ceil_div(T, kRows) * across, [&](std::size_t item, std::size_t) {
     const std::size_t t = item / across * kRows, k = item % across * kWidth;
-    loops::gemm_nn(dy[t].data, dy.stride, w.data + k, w.stride, dx[t].data + k, dx.stride,
-                   std::min(kRows, T - t), std::min(kWidth, K - k), N, accumulate);
+    for (std::size_t n = 0; n < N; n += kDepth) {
+      loops::gemm_nn(dy[t].data + n, dy.stride, w[n].data + k, w.stride, dx[t].data + k, dx.stride,
+                     std::min(kRows, T - t), std::min(kWidth, K - k), std::min(kDepth, N - n),
+                     accumulate || n > 0);
+    }
   });
 }
 

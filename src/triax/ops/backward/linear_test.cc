@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "support/gradient.h"
 
 namespace triax::ops {
@@ -11,8 +13,10 @@ namespace {
 using namespace triax::test;  // NOLINT
 
 TEST(LinearBackward, EqualsCentralDifferences) {
-  for (const std::size_t T : {1u, 5u, 300u}) {
-    const std::size_t N = 70, K = 150;
+  // tiles and blocks of every kind, whole and not
+  const std::array<std::size_t, 3> cases[] = {
+      {1, 70, 150}, {5, 70, 150}, {300, 20, 40}, {3, 600, 9}};
+  for (const auto& [T, N, K] : cases) {
     const auto x = normal(1, T * K), w = normal(2, N * K, 0.1), dy = normal(3, T * N);
     const auto run = [&]<class F>(Context& ctx) {
       const auto X = cast<F>(x), W = cast<F>(w), D = cast<F>(dy);
@@ -26,7 +30,7 @@ TEST(LinearBackward, EqualsCentralDifferences) {
     for (double& g : got[1]) g -= 2;  // it was added to what was there
     auto X = widen(x), W = widen(w);
     const auto loss = [&] {
-      double sum = 0;
+      long double sum = 0;
       for (std::size_t t = 0; t < T; ++t) {
         for (std::size_t n = 0; n < N; ++n) {
           double y = 0;
