@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <tuple>
 
 #include "triax/ops/backward/newton_schulz.h"
 
@@ -103,8 +104,10 @@ Optimizer::Optimizer(const ParameterLayout& layout, const OptimizerSettings& set
     const std::size_t cols = tensors[item.tensor].cols();
     return item.rows * cols * std::min(item.rows, cols);
   };
-  std::stable_sort(muon_items_.begin(), muon_items_.end(),
-                   [&](const Item& a, const Item& b) { return work(a) > work(b); });
+  std::sort(muon_items_.begin(), muon_items_.end(), [&](const Item& a, const Item& b) {
+    const std::size_t more = work(a), less = work(b);
+    return more != less ? more > less : std::tie(a.tensor, a.begin) < std::tie(b.tensor, b.begin);
+  });
 }
 
 double Optimizer::step(Context& ctx, double rate, const Parameters<float>& gradients,
