@@ -251,11 +251,11 @@ class PackedInput {
       : M_(M), K_(K), x_(floats(M * K)), packed_(packed_size(M, K)) {
     for (std::size_t m = 0; m < M; ++m) rows_.push_back(x_.data() + m * K);
   }
-  void pack(const KernelTable& t) {
+  void pack(const KernelTable& t, ColumnOrder order) {
     if (M_ == 1) {
-      t.to_bf16(x_.data(), K_, packed_.data());
+      t.matrix->pack_row(x_.data(), K_, packed_.data(), order);
     } else {
-      t.matrix->pack(rows_.data(), M_, K_, packed_.data(), K_);
+      t.matrix->pack(rows_.data(), M_, K_, packed_.data(), K_, order);
     }
   }
   PackedRows rows(std::size_t m, std::size_t count) const {
@@ -273,14 +273,14 @@ class PackedInput {
 // x, copy of the weights, first column, columns, y)
 template <class Product>
 void matrix_product(State& state, std::size_t M, std::size_t N, std::size_t K, std::size_t bytes,
-                    Product product) {
+                    Product product, ColumnOrder order = ColumnOrder::plain) {
   const KernelTable& t = kernel_table(Isa::amx);
   PackedInput x(M, K);
   Buffer<float> y(M * N);
   const std::size_t copies = copies_for(M, bytes);
   std::size_t turn = 0;
   for (auto _ : state) {
-    x.pack(t);
+    x.pack(t, order);
     const std::size_t copy = turn++ % copies;
     for (std::size_t m = 0; m < M; m += 256) {
       for (std::size_t n = 0; n < N; n += 128) {
@@ -321,7 +321,8 @@ void matrix_mxfp4(State& state) {
         kernel_table(Isa::amx).matrix->product_mxfp4(x, w.data() + row * (K / 2),
                                                      scale.data() + row * (K / 32), columns, K, y,
                                                      N, scratch.data(), nullptr, nullptr);
-      });
+      },
+      ColumnOrder::mxfp4);
 }
 
 void matrix_int8(State& state) {

@@ -23,8 +23,12 @@ inline constexpr int kIsaCount = 5;
 // An MXFP4 product's scratch holds so many rows of K float32 values (twice as many rows of BF16).
 inline constexpr std::size_t kMxfp4RowTile = 16;
 
+// The order of the columns within each 32 of a packed matrix: as they are, or as MXFP4 weights come
+// out of their decoding. A product takes rows packed in its own order.
+enum class ColumnOrder : std::uint8_t { plain, mxfp4 };
+
 // Rows of x as the matrix unit takes them: tiles of 16 rows by 32 columns, [rows / 16][K / 32]; or
-// a single row as it is.
+// a single row [K].
 struct PackedRows {
   const bf16* data;
   std::size_t rows;
@@ -39,11 +43,14 @@ struct MatrixKernels {
   // columns (a multiple of 32) of it are written from `packed` on, which points at tile (0, first
   // column / 32): packed_tile() values from the start for each tile of columns.
   void (*pack)(const float* const* rows, std::size_t M, std::size_t K, bf16* packed,
-               std::size_t packed_cols);
+               std::size_t packed_cols, ColumnOrder order);
+  // One row, for PackedRows::single.
+  void (*pack_row)(const float* x, std::size_t K, bf16* out, ColumnOrder order);
   // y = x W^T as linear_bf16_bf16. N at least 16, K a multiple of 32. `scratch` holds
   // matrix_scratch(K) values.
   void (*product_bf16)(const PackedRows& x, const bf16* w, std::size_t ldw, std::size_t N,
                        std::size_t K, float* y, std::size_t ldy, float* scratch);
+  // Rows in ColumnOrder::mxfp4, the other products' in plain order.
   // `next`, `next_scale`: the weights of the product that the caller does after this one, of the
   // same shape, to be fetched meanwhile; null when there is none.
   void (*product_mxfp4)(const PackedRows& x, const std::uint8_t* w, const std::uint8_t* scale,

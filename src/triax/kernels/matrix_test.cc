@@ -20,18 +20,28 @@ struct Packed {
   operator PackedRows() const { return {data.data(), rows, single}; }
 };
 
-Packed pack(const MatrixKernels& matrix, const std::vector<float>& x, std::size_t M,
-            std::size_t K) {
+Packed pack(const MatrixKernels& matrix, const std::vector<float>& x, std::size_t M, std::size_t K,
+            ColumnOrder order = ColumnOrder::plain) {
   Packed out{std::vector<bf16>(packed_size(M, K)), M};
   std::vector<const float*> rows;
   for (std::size_t m = 0; m < M; ++m) rows.push_back(x.data() + m * K);
-  matrix.pack(rows.data(), M, K, out.data.data(), K);
+  matrix.pack(rows.data(), M, K, out.data.data(), K, order);
   return out;
 }
-// A row as it is.
-Packed single(const std::vector<float>& row) {
+// A row alone.
+Packed single(const MatrixKernels& matrix, const std::vector<float>& row,
+              ColumnOrder order = ColumnOrder::plain) {
   Packed out{std::vector<bf16>(row.size()), 1, true};
-  std::transform(row.begin(), row.end(), out.data.begin(), [](float v) { return to_bf16(v); });
+  matrix.pack_row(row.data(), row.size(), out.data.data(), order);
+  return out;
+}
+// Columns of every row in the order in which MXFP4 is decoded: place 8 l + i holds column 4 i + l.
+template <class T>
+std::vector<T> in_decoded_order(const std::vector<T>& x) {
+  std::vector<T> out(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    out[i] = x[i / 32 * 32 + i % 8 * 4 + i % 32 / 8];
+  }
   return out;
 }
 
@@ -82,7 +92,7 @@ TEST(MatrixKernels, EveryOutputHasOneOrderOfSums) {
     const std::vector<float> row(x.begin() + static_cast<std::ptrdiff_t>(m * K),
                                  x.begin() + static_cast<std::ptrdiff_t>((m + 1) * K));
     std::vector<float> alone(N);
-    matrix->product_bf16(single(row), w.data(), K, N, K, alone.data(), N, scratch.data());
+    matrix->product_bf16(single(*matrix, row), w.data(), K, N, K, alone.data(), N, scratch.data());
     for (std::size_t n = 0; n < N; ++n) ASSERT_EQ(alone[n], whole[m * N + n]);
     for (const std::size_t first : {0, 5, 64}) {
       std::vector<float> y(16);
@@ -93,7 +103,8 @@ TEST(MatrixKernels, EveryOutputHasOneOrderOfSums) {
   }
 }
 
-// MXFP4 weights are the BF16 matrix that they decode to, bit for bit.
+// MXFP4 weights are the BF16 matrix that they decode to, bit for bit, its columns taken in the
+// order of the decoding.
 TEST(MatrixKernels, Mxfp4EqualsItsDecodedMatrix) {
   const MatrixKernels* matrix = matrix_unit();
   if (matrix == nullptr) return;
@@ -109,15 +120,18 @@ TEST(MatrixKernels, Mxfp4EqualsItsDecodedMatrix) {
     std::transform(row.begin(), row.end(), w.begin() + static_cast<std::ptrdiff_t>(n * K),
                    [](float v) { return to_bf16(v); });
   }
+  w = in_decoded_order(w);
   for (const std::size_t M : kRows) {
-    const std::vector<float> rows = random_floats(rng, M * K);
-    const Packed x = M == 1 ? single(rows) : pack(*matrix, rows, M, K);
+    const std::vector<float> rows = random_floats(rng, M * K), moved = in_decoded_order(rows);
+    const Packed x = M == 1 ? single(*matrix, rows, ColumnOrder::mxfp4)
+                            : pack(*matrix, rows, M, K, ColumnOrder::mxfp4);
+    const Packed plain = M == 1 ? single(*matrix, moved) : pack(*matrix, moved, M, K);
     std::vector<float> a(M * N), b(M * N), scratch(matrix_scratch(K));
     // What comes next is a hint and changes nothing.
     const std::uint8_t* next = M % 2 == 0 ? packed.data() : nullptr;
     matrix->product_mxfp4(x, packed.data(), scale.data(), N, K, a.data(), N, scratch.data(), next,
                           next);
-    matrix->product_bf16(x, w.data(), K, N, K, b.data(), N, scratch.data());
+    matrix->product_bf16(plain, w.data(), K, N, K, b.data(), N, scratch.data());
     EXPECT_EQ(a, b) << M;
   }
 }
@@ -135,7 +149,7 @@ TEST(MatrixKernels, Int8EqualsItsRoundedMatrix) {
   for (std::size_t i = 0; i < w.size(); ++i) w[i] = to_bf16(codes[i] * to_float(scale[i / 32]));
   for (const std::size_t M : kRows) {
     const std::vector<float> rows = random_floats(rng, M * K);
-    const Packed x = M == 1 ? single(rows) : pack(*matrix, rows, M, K);
+    const Packed x = M == 1 ? single(*matrix, rows) : pack(*matrix, rows, M, K);
     std::vector<float> a(M * N), b(M * N), scratch(matrix_scratch(K));
     matrix->product_int8(x, codes.data(), scale.data(), N, K, a.data(), N, scratch.data());
     matrix->product_bf16(x, w.data(), K, N, K, b.data(), N, scratch.data());
@@ -155,7 +169,8 @@ TEST(MatrixKernels, PacksStretchesOfColumns) {
   for (const std::size_t column : {0, 64}) {
     std::vector<const float*> rows;
     for (std::size_t m = 0; m < M; ++m) rows.push_back(x.data() + m * K + column);
-    matrix->pack(rows.data(), M, 64, pieces.data() + column / kMatrixTileCols * packed_tile(), K);
+    matrix->pack(rows.data(), M, 64, pieces.data() + column / kMatrixTileCols * packed_tile(), K,
+                 ColumnOrder::plain);
   }
   EXPECT_TRUE(pieces == whole);
 }

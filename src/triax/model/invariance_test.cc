@@ -38,7 +38,7 @@ class Invariance : public testing::TestWithParam<std::tuple<std::string, Precisi
 };
 
 std::span<const float> state_of(const SequenceState& s, std::size_t layer) {
-  return s.kda(layer).matrix.span();
+  return s.kda(layer).matrix;
 }
 
 // Everything two sequences hold, bit for bit.

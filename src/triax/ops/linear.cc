@@ -154,7 +154,7 @@ const bf16* pack_rows(Context& ctx, Mat<const float> x) {
   const std::size_t rows = x.shape[0], K = x.shape[1];
   const std::span<bf16> packed = ctx.arena.take<bf16>(packed_size(rows, K));
   if (rows == 1) {
-    kernels().to_bf16(x.data, K, packed.data());
+    kernels().matrix->pack_row(x.data, K, packed.data(), ColumnOrder::plain);
     return packed.data();
   }
   const MatrixKernels* matrix = kernels().matrix;
@@ -162,7 +162,7 @@ const bf16* pack_rows(Context& ctx, Mat<const float> x) {
     const std::size_t first = item * kMatrixTile, n = std::min(kMatrixTile, rows - first);
     const float* at[kMatrixTile];
     for (std::size_t i = 0; i < n; ++i) at[i] = x[first + i].data;
-    matrix->pack(at, n, K, packed.data() + first * K, K);
+    matrix->pack(at, n, K, packed.data() + first * K, K, ColumnOrder::plain);
   });
   return packed.data();
 }

@@ -82,7 +82,7 @@ void pack(const float* x, std::size_t ld, std::size_t rows, std::size_t K, bf16*
   for (std::size_t m = 0; m < rows; m += kMatrixTile) {
     const std::size_t n = std::min(kMatrixTile, rows - m);
     for (std::size_t i = 0; i < n; ++i) at[i] = x + (m + i) * ld;
-    kernels().matrix->pack(at, n, K, packed + m * K, K);
+    kernels().matrix->pack(at, n, K, packed + m * K, K, ColumnOrder::plain);
   }
 }
 

@@ -114,8 +114,10 @@ struct PackedExperts {
   // Columns [column, column + n), both multiples of 32, of those rows.
   void store(std::size_t e, std::size_t m, std::size_t M, std::size_t column, const float* const* x,
              std::size_t n) const {
-    if (g.pairs(e) == 1) return kernels().to_bf16(x[0], n, at(e, 0) + column);
-    kernels().matrix->pack(x, M, n, at(e, m) + column / kMatrixTileCols * packed_tile(), cols);
+    const MatrixKernels& matrix = *kernels().matrix;
+    if (g.pairs(e) == 1) return matrix.pack_row(x[0], n, at(e, 0) + column, ColumnOrder::mxfp4);
+    matrix.pack(x, M, n, at(e, m) + column / kMatrixTileCols * packed_tile(), cols,
+                ColumnOrder::mxfp4);
   }
 };
 

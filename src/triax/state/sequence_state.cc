@@ -34,10 +34,12 @@ StateSize state_size(const K3Config& c, Precision precision) {
 
 SequenceState::SequenceState(const K3Config& c, Precision precision) : precision_(precision) {
   slot_.resize(c.num_hidden_layers);
+  const std::size_t each = matrix_elements(c);
+  matrices_ = Buffer<float>(checked_mul(c.kda_layers(), each));
   for (std::size_t l = 0; l < c.num_hidden_layers; ++l) {
     if (c.is_kda(l)) {
       slot_[l] = kda_.size();
-      kda_.push_back(KdaState{Buffer<float>(matrix_elements(c)),
+      kda_.push_back(KdaState{matrices_.span().subspan(kda_.size() * each, each),
                               Buffer<std::byte>(tail_elements(c) * stored_size(precision))});
     } else {
       slot_[l] = latent_.size();
@@ -51,7 +53,11 @@ SequenceState SequenceState::fork() const {
   out.precision_ = precision_;
   out.slot_ = slot_;
   out.kda_.reserve(kda_.size());
-  for (const KdaState& k : kda_) out.kda_.push_back(KdaState{k.matrix.clone(), k.tail.clone()});
+  out.matrices_ = matrices_.clone();
+  for (const KdaState& k : kda_) {
+    const std::size_t at = out.kda_.size() * k.matrix.size();
+    out.kda_.push_back(KdaState{out.matrices_.span().subspan(at, k.matrix.size()), k.tail.clone()});
+  }
   out.latent_ = latent_;  // shares the pages
   for (LatentCache& cache : out.latent_) cache.truncate(tokens());
   out.ids_ = ids_;
@@ -70,8 +76,8 @@ void SequenceState::commit(Vec<const std::int32_t> ids) noexcept {
 }
 
 std::size_t SequenceState::bytes() const {
-  std::size_t n = 0;
-  for (const KdaState& k : kda_) n += k.matrix.bytes() + k.tail.bytes();
+  std::size_t n = matrices_.bytes();
+  for (const KdaState& k : kda_) n += k.tail.bytes();
   for (const LatentCache& c : latent_) n += c.pages() * kPageTokens * c.row_bytes();
   return n;
 }

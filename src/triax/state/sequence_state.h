@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "triax/config/config.h"
@@ -22,8 +23,8 @@ StateSize state_size(const K3Config& config, Precision precision);
 
 // One KDA layer: the state matrices and the inputs that the convolutions still need.
 struct KdaState {
-  Buffer<float> matrix;    // [H, K, V], key index first
-  Buffer<std::byte> tail;  // [3 (q, k, v), taps-1, P], oldest first; float32 or BF16
+  std::span<float> matrix;  // [H, K, V], key index first
+  Buffer<std::byte> tail;   // [3 (q, k, v), taps-1, P], oldest first; float32 or BF16
 };
 
 // The state of one sequence. Depth mixes carry nothing across tokens. A pass goes:
@@ -59,6 +60,7 @@ class SequenceState {
   SequenceState() = default;
   Precision precision_ = Precision::bf16;
   std::vector<std::size_t> slot_;  // [layers] index into kda_ or latent_
+  Buffer<float> matrices_;         // of all KDA layers, in one piece: large enough for huge pages
   std::vector<KdaState> kda_;
   std::vector<LatentCache> latent_;
   std::vector<std::int32_t> ids_;

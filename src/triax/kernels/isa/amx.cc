@@ -61,17 +61,38 @@ class TileState {
 };
 
 // The intrinsics take tile numbers as literals only and do not tell GCC 12 that they touch memory.
+// None of these clobbers all memory: the compiler would forget what it holds in registers.
 template <int kT>
 TRIAX_INLINE void tile_zero() {
   asm volatile("tilezero %%tmm%c0" ::"i"(kT));
 }
+// Of memory that this function has not written.
 template <int kT>
 TRIAX_INLINE void tile_load(const void* from, long stride) {
-  asm volatile("tileloadd (%1,%2,1), %%tmm%c0" ::"i"(kT), "r"(from), "r"(stride) : "memory");
+  asm volatile("tileloadd (%1,%2,1), %%tmm%c0" ::"i"(kT), "r"(from), "r"(stride));
 }
+// Of a tile that this function has written.
+struct TileMemory {
+  bf16 values[kTileValues];
+};
 template <int kT>
-TRIAX_INLINE void tile_store(void* to, long stride) {
-  asm volatile("tilestored %%tmm%c0, (%1,%2,1)" ::"i"(kT), "r"(to), "r"(stride) : "memory");
+TRIAX_INLINE void tile_load(const TileMemory& from) {
+  asm volatile("tileloadd (%1,%2,1), %%tmm%c0" ::"i"(kT), "r"(&from), "r"(64L), "m"(from));
+}
+struct TileSums {
+  float values[kTile * kTile];
+};
+template <int kT>
+TRIAX_INLINE void tile_store(TileSums& to) {
+  asm volatile("tilestored %%tmm%c1, (%2,%3,1)" : "=m"(to) : "i"(kT), "r"(&to), "r"(64L));
+}
+// One column of sums.
+struct ColumnSums {
+  float values[kTile];
+};
+template <int kT>
+TRIAX_INLINE void tile_store(ColumnSums& to) {
+  asm volatile("tilestored %%tmm%c1, (%2,%3,1)" : "=m"(to) : "i"(kT), "r"(&to), "r"(4L));
 }
 // sums += weights times x
 template <int kSum, int kW, int kX>
@@ -108,9 +129,27 @@ TRIAX_INLINE void transpose16(__m512i (&r)[16]) {
   }
 }
 
+// 32 values as BF16. For MXFP4 in the order that its decoding gives: place 8 l + i holds column
+// 4 i + l.
+TRIAX_INLINE __m512i round_columns(const float* x, ColumnOrder order) {
+  const __m512i plain = __builtin_bit_cast(__m512i, _mm512_cvtne2ps_pbh(load(x + 16), load(x)));
+  if (order == ColumnOrder::plain) return plain;
+  alignas(64) static constexpr std::uint16_t kColumns[32] = {
+      0, 4, 8,  12, 16, 20, 24, 28, 1, 5, 9,  13, 17, 21, 25, 29,
+      2, 6, 10, 14, 18, 22, 26, 30, 3, 7, 11, 15, 19, 23, 27, 31};
+  const __m512i columns = _mm512_load_si512(kColumns);
+  return _mm512_permutexvar_epi16(columns, plain);
+}
+
+void pack_row(const float* x, std::size_t K, bf16* out, ColumnOrder order) {
+  for (std::size_t k = 0; k < K; k += kTileK) {
+    _mm512_storeu_si512(out + k, round_columns(x + k, order));
+  }
+}
+
 // Rows of x [M, K] float32 as packed tiles of a matrix `cols` wide; rows past M are zero.
-void pack_rows(const float* const* x, std::size_t M, std::size_t K, bf16* packed,
-               std::size_t cols) {
+void pack_rows(const float* const* x, std::size_t M, std::size_t K, bf16* packed, std::size_t cols,
+               ColumnOrder order) {
   for (std::size_t m = 0; m < M; m += kTile) {
     const std::size_t rows = M - m < kTile ? M - m : kTile;
     bf16* to = packed + m * cols;
@@ -119,8 +158,7 @@ void pack_rows(const float* const* x, std::size_t M, std::size_t K, bf16* packed
       for (std::size_t i = 0; i < kTile; ++i) {
         r[i] = _mm512_setzero_si512();
         if (i >= rows) continue;
-        const float* p = x[m + i] + k;
-        r[i] = __builtin_bit_cast(__m512i, _mm512_cvtne2ps_pbh(load(p + 16), load(p)));
+        r[i] = round_columns(x[m + i] + k, order);
       }
       transpose16(r);
       for (std::size_t i = 0; i < kTile; ++i) _mm512_storeu_si512(to + i * kTileK, r[i]);
@@ -159,6 +197,9 @@ class Ahead {
   const char *at_, *end_;
 };
 
+// The compiler would rather keep an address for every row than count one up.
+#define TRIAX_OPAQUE(x) asm("" : "+r"(x))
+
 // ---- Where weights come from --------------------------------------------------------------------
 
 constexpr std::size_t kDecodedAhead = 2;  // steps of k
@@ -180,7 +221,8 @@ struct Bf16Source {
     return {w + row * ldw + g * kTileK, static_cast<long>(ldw * sizeof(bf16))};
   }
   Bf16Source from(std::size_t row) const { return {w + row * ldw, ldw}; }
-  Ahead ahead(std::size_t rows) const { return Ahead(w, rows * ldw * sizeof(bf16)); }
+  // The processor's own prefetching follows 32 rows at a time better than ours.
+  Ahead ahead(std::size_t) const { return Ahead(nullptr, 0); }
 };
 
 // Two tiles of rows for each step of k, one behind the other: [K / 32][2][16 rows][32].
@@ -191,7 +233,21 @@ struct CopiedSource {
   TRIAX_INLINE TileAt tile(std::size_t row, std::size_t g) const {
     return {tiles + (2 * g + (row != 0 ? 1 : 0)) * kTileValues, 64};
   }
+  CopiedSource from(std::size_t) const { return *this; }
 };
+
+// 32 columns of MXFP4 as BF16, exact, in the order of round_columns(): every word of the 16 bytes
+// holds the codes of four columns, and lane l of 128 bits takes the l-th of each. The lookup reads
+// five bits of an index, of which four count.
+TRIAX_INLINE __m512i decode_columns(const std::uint8_t* packed, std::uint8_t e) {
+  const __m512i down =
+      _mm512_setr_epi64(0, 0, 0x0004000400040004, 0x0004000400040004, 0x0008000800080008,
+                        0x0008000800080008, 0x000C000C000C000C, 0x000C000C000C000C);
+  const __m512i words =
+      _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(packed)));
+  return _mm512_permutexvar_epi16(_mm512_srlv_epi16(words, down),
+                                  _mm512_load_si512(kMxfp4Pairs.at[e]));
+}
 
 // Rows of MXFP4, decoded exactly.
 struct Mxfp4Source {
@@ -206,21 +262,27 @@ struct Mxfp4Source {
     Ahead(w == nullptr ? nullptr : scale, rows * (K / kTileK)).step(~std::size_t{0});
     return Ahead(w, rows * (K / 2));
   }
-  // Sixteen rows of step g to a tile.
-  TRIAX_INLINE void decode(std::size_t g, bf16* to) const {
-    const std::uint8_t *from = w + 16 * g, *exponent = scale + g;
+  // Four rows of the step at hand to their places in a tile; the next call takes the next four.
+  TRIAX_INLINE void decode(std::size_t, bf16* to) {
+    const std::size_t row = K / 2, groups = K / kTileK;
 #pragma GCC unroll 4
-    for (std::size_t i = 0; i < kTile; ++i) {
-      _mm512_storeu_si512(to + i * kTileK, decode_pairs(from, *exponent));
-      from += K / 2;
-      exponent += K / kTileK;
+    for (std::size_t i = 0; i < 4; ++i) {
+      _mm512_storeu_si512(to + i * kTileK, decode_columns(w + i * row, scale[i * groups]));
     }
+    w += 4 * row;
+    scale += 4 * groups;
+    TRIAX_OPAQUE(w);
+    TRIAX_OPAQUE(scale);
+  }
+  // After sixteen rows: back to the first one, a step further.
+  TRIAX_INLINE void next_step() {
+    w += 16 - kTile * (K / 2);
+    scale += 1 - static_cast<std::ptrdiff_t>(kTile * (K / kTileK));
   }
 };
 
 // 32 codes times their scale, rounded to BF16.
-TRIAX_INLINE __m512i decode_codes(const std::int8_t* codes, bf16 factor) {
-  const F by = set1(to_float(factor));
+TRIAX_INLINE __m512i decode_codes(const std::int8_t* codes, F by) {
   const F low = mul(load_codes(codes), by), high = mul(load_codes(codes + 16), by);
   return __builtin_bit_cast(__m512i, _mm512_cvtne2ps_pbh(high, low));
 }
@@ -237,15 +299,31 @@ struct Int8Source {
     Ahead(w == nullptr ? nullptr : scale, rows * (K / kTileK) * sizeof(bf16)).step(~std::size_t{0});
     return Ahead(w, rows * K);
   }
-  TRIAX_INLINE void decode(std::size_t g, bf16* to) const {
-    const std::int8_t* from = w + kTileK * g;
-    const bf16* factor = scale + g;
+  TRIAX_INLINE void decode(std::size_t g, bf16* to) {
+    const std::size_t groups = K / kTileK;
+    // A scale and the one before it are the halves of 32 bits: broadcast from memory, the lower
+    // half cleared. The first of a row has none before it.
+    const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xFFFF0000u));
 #pragma GCC unroll 4
-    for (std::size_t i = 0; i < kTile; ++i) {
-      _mm512_storeu_si512(to + i * kTileK, decode_codes(from, *factor));
-      from += K;
-      factor += K / kTileK;
+    for (std::size_t i = 0; i < 4; ++i) {
+      F by;
+      if (g == 0) {
+        by = set1(to_float(scale[i * groups]));
+      } else {
+        int pair;
+        __builtin_memcpy(&pair, scale + i * groups - 1, sizeof pair);
+        by = _mm512_castsi512_ps(_mm512_and_si512(_mm512_set1_epi32(pair), upper));
+      }
+      _mm512_storeu_si512(to + i * kTileK, decode_codes(w + i * K, by));
     }
+    w += 4 * K;
+    scale += 4 * groups;
+    TRIAX_OPAQUE(w);
+    TRIAX_OPAQUE(scale);
+  }
+  TRIAX_INLINE void next_step() {
+    w += kTileK - kTile * K;
+    scale += 1 - static_cast<std::ptrdiff_t>(kTile * (K / kTileK));
   }
 };
 
@@ -257,7 +335,7 @@ struct Int8Source {
 template <int kWeights, int kRows, bool kOneRow, class Source>
 struct Block {
   using T = Tiles<kWeights, kRows>;
-  const Source& source;
+  Source source, second;  // from the first tile's rows on, and from the second's
   std::size_t lower;
   const bf16* x;
   std::size_t K, rows;
@@ -269,38 +347,46 @@ struct Block {
     (tile_zero<kI>(), ...);
   }
   template <int kW>
-  TRIAX_INLINE void load_weights(std::size_t g, const bf16* decoded) const {
+  TRIAX_INLINE void load_weights(std::size_t g, const TileMemory* decoded) const {
     if constexpr (Source::kDirect) {
       const TileAt from = source.tile(kW * lower, g);
       tile_load<T::weights(kW)>(from.at, from.stride);
     } else {
-      tile_load<T::weights(kW)>(decoded + kW * kTileValues, 64);
+      tile_load<T::weights(kW)>(decoded[kW]);
     }
   }
-  template <int kX>
-  TRIAX_INLINE void multiply(std::size_t g) const {
-    if constexpr (kOneRow) {
-      tile_load<T::x>(x + g * kTileK, 4);
-    } else {
+  // Product i of step g: tile of x i / kWeights, tile of weights i % kWeights. Between the products
+  // a share of the weights of a later step is decoded: few instructions apart, the two overlap even
+  // where the processor looks ahead only a little.
+  template <bool kMore, int kI>
+  TRIAX_INLINE void multiply(std::size_t g, TileMemory* ring) {
+    constexpr int kX = kI / kWeights, kW = kI % kWeights;
+    if constexpr (kX == 0) load_weights<kW>(g, ring + slot(g));
+    if constexpr (kW == 0 && kOneRow) tile_load<T::x>(x + g * kTileK, 4);
+    if constexpr (kW == 0 && !kOneRow) {
       tile_load<T::x>(x + kX * kTile * K + g * kTileValues, 64);
     }
-    tile_multiply<T::sum(0, kX), T::weights(0), T::x>();
-    if constexpr (kWeights == 2) tile_multiply<T::sum(1, kX), T::weights(1), T::x>();
+    tile_multiply<T::sum(kW, kX), T::weights(kW), T::x>();
+    if constexpr (kMore) {
+      constexpr std::size_t kQuads = 4 * kWeights, kShare = kWeights * kRows;
+      decode<kQuads * kI / kShare, kQuads*(kI + 1) / kShare>(g + kDecodedAhead, ring);
+    }
   }
-  template <int... kX>
-  TRIAX_INLINE void multiply_all(std::size_t g, std::integer_sequence<int, kX...>) const {
-    (multiply<kX>(g), ...);
+  template <bool kMore, int... kI>
+  TRIAX_INLINE void multiply_all(std::size_t g, TileMemory* ring,
+                                 std::integer_sequence<int, kI...>) {
+    (multiply<kMore, kI>(g, ring), ...);
   }
   template <int kW, int kX>
   TRIAX_INLINE void write() const {
     if constexpr (kOneRow) {
-      tile_store<T::sum(kW, kX)>(y + kW * lower, 4);
+      tile_store<T::sum(kW, kX)>(*reinterpret_cast<ColumnSums*>(y + kW * lower));
     } else {
       constexpr std::size_t begin = kX * kTile;
       if (rows <= begin) return;
-      alignas(64) float sums[kTile * kTile];
-      tile_store<T::sum(kW, kX)>(sums, 64);
-      write_tile(sums, y + begin * ldy + kW * lower, ldy,
+      alignas(64) TileSums sums;
+      tile_store<T::sum(kW, kX)>(sums);
+      write_tile(sums.values, y + begin * ldy + kW * lower, ldy,
                  rows - begin < kTile ? rows - begin : kTile);
     }
   }
@@ -309,30 +395,36 @@ struct Block {
     (write<0, kX>(), ...);
     if constexpr (kWeights == 2) (write<1, kX>(), ...);
   }
-  TRIAX_INLINE void decode(std::size_t g, bf16* ring) const {
-    if constexpr (!Source::kDirect) {
-      bf16* to = ring + g % kRing * kWeights * kTileValues;
-      source.decode(g, to);
-      if constexpr (kWeights == 2) source.from(lower).decode(g, to + kTileValues);
+  static constexpr std::size_t slot(std::size_t g) { return g % kRing * kWeights; }
+  // Quads [kBegin, kEnd) of step g, four rows each; those of the second tile follow the first's.
+  template <std::size_t kBegin, std::size_t kEnd>
+  TRIAX_INLINE void decode(std::size_t g, TileMemory* ring) {
+    TileMemory* to = ring + slot(g);
+#pragma GCC unroll 8
+    for (std::size_t quad = kBegin; quad < kEnd; ++quad) {
+      Source& from = quad < 4 ? source : second;
+      from.decode(g, to[quad / 4].values + quad % 4 * 4 * kTileK);
+      if (quad % 4 == 3) from.next_step();
     }
   }
 
-  TRIAX_INLINE void run(Ahead ahead) const {
-    constexpr auto all_x = std::make_integer_sequence<int, kRows>();
-    alignas(64) bf16 ring[Source::kDirect ? 1 : kRing * kWeights * kTileValues];
+  TRIAX_INLINE void run(Ahead ahead) {
+    constexpr auto products = std::make_integer_sequence<int, kWeights * kRows>();
+    constexpr std::size_t kAhead = Source::kDirect ? 0 : kDecodedAhead;
+    alignas(64) TileMemory ring[Source::kDirect ? 1 : kRing * kWeights];
     const std::size_t steps = K / kTileK;
     const std::size_t lines = (ahead.lines() + steps - 1) / steps;
-    zero_sums(std::make_integer_sequence<int, kWeights * kRows>());
-    for (std::size_t g = 0; g < kDecodedAhead && g < steps; ++g) decode(g, ring);
-    for (std::size_t g = 0; g < steps; ++g) {
-      if (g + kDecodedAhead < steps) decode(g + kDecodedAhead, ring);
-      const bf16* decoded = ring + g % kRing * kWeights * kTileValues;
-      load_weights<0>(g, decoded);
-      if constexpr (kWeights == 2) load_weights<1>(g, decoded);
-      multiply_all(g, all_x);
+    zero_sums(products);
+    if constexpr (kAhead > 0) {
+      for (std::size_t g = 0; g < kAhead && g < steps; ++g) decode<0, 4 * kWeights>(g, ring);
+    }
+    std::size_t g = 0;
+    for (; g + kAhead < steps; ++g) {
+      multiply_all<(kAhead > 0)>(g, ring, products);
       ahead.step(lines);
     }
-    write_all(all_x);
+    for (; g < steps; ++g) multiply_all<false>(g, ring, products);
+    write_all(std::make_integer_sequence<int, kRows>());
   }
 };
 
@@ -348,9 +440,11 @@ struct Product {
 template <bool kOneRow, class Source>
 TRIAX_INLINE void wide(const Source& source, std::size_t lower, const Product& p, Ahead ahead) {
   if (p.M > kTile) {
-    Block<2, 2, kOneRow, Source>{source, lower, p.x, p.K, p.M, p.y, p.ldy}.run(ahead);
+    Block<2, 2, kOneRow, Source>{source, source.from(lower), lower, p.x, p.K, p.M, p.y, p.ldy}.run(
+        ahead);
   } else {
-    Block<2, 1, kOneRow, Source>{source, lower, p.x, p.K, p.M, p.y, p.ldy}.run(ahead);
+    Block<2, 1, kOneRow, Source>{source, source.from(lower), lower, p.x, p.K, p.M, p.y, p.ldy}.run(
+        ahead);
   }
 }
 
@@ -359,7 +453,7 @@ constexpr std::size_t kTallRows = 6 * kTile;
 template <class Source>
 TRIAX_INLINE void tall(const Source& source, const Product& p, Ahead ahead) {
   const auto run = [&]<int kRows>() TRIAX_LAMBDA {
-    Block<1, kRows, false, Source>{source, 0, p.x, p.K, p.M, p.y, p.ldy}.run(ahead);
+    Block<1, kRows, false, Source>{source, source, 0, p.x, p.K, p.M, p.y, p.ldy}.run(ahead);
   };
   switch ((p.M + kTile - 1) / kTile) {
     case 3:
@@ -398,9 +492,12 @@ TRIAX_INLINE void copy_tiles(const Bf16Source& s, std::size_t lower, std::size_t
 }
 template <class Source>
 TRIAX_INLINE void copy_tiles(const Source& s, std::size_t lower, std::size_t K, bf16* to) {
+  Source half[2] = {s, s.from(lower)};
   for (std::size_t g = 0; g < K / kTileK; ++g) {
-    s.decode(g, to + 2 * g * kTileValues);
-    s.from(lower).decode(g, to + (2 * g + 1) * kTileValues);
+    for (Source& from : half) {
+      for (std::size_t quad = 0; quad < 4; ++quad, to += 4 * kTileK) from.decode(g, to);
+      from.next_step();
+    }
   }
 }
 
@@ -435,6 +532,7 @@ void product(const Source& source, const PackedRows& packed, std::size_t N, std:
       tall(rows.from(lower), {p.x, p.M, K, p.y + lower, ldy}, ahead);
     } else {
       copy_tiles(rows, lower, K, copy);
+      asm volatile("" ::: "memory");  // the copies are written before tiles are loaded from them
       many(copy, lower, p, ahead);
     }
   });
@@ -458,6 +556,7 @@ void product_int8(const PackedRows& x, const std::int8_t* w, const bf16* scale, 
 
 const MatrixKernels* table_amx() {
   static constexpr MatrixKernels table{.pack = pack_rows,
+                                       .pack_row = pack_row,
                                        .product_bf16 = product_bf16,
                                        .product_mxfp4 = product_mxfp4,
                                        .product_int8 = product_int8};

@@ -6,8 +6,9 @@
 namespace triax {
 namespace {
 
-// NV vectors of value channels at a time, so that their part of S stays in the first cache between
-// the two passes. `rest` > 0: the only vector has that many channels.
+// NV vectors of value channels at a time; `rest` > 0: the only vector has that many channels. Twice
+// through their part of S, row by row: a head of 128 channels in one go, so that the state comes
+// from memory in one stream.
 template <int NV>
 TRIAX_INLINE void kda_columns(float* S, const float* q, const float* k, const float* v,
                               const float* decay, float beta, std::size_t K, std::size_t ld,
@@ -22,6 +23,7 @@ TRIAX_INLINE void kda_columns(float* S, const float* q, const float* k, const fl
     }
   };
   F read[NV];  // S^T k of the decayed state
+#pragma GCC unroll 8
   for (int j = 0; j < NV; ++j) read[j] = zero();
   for (std::size_t i = 0; i < K; ++i) {
     const F e = set1(decay[i]), key = set1(k[i]);
@@ -31,6 +33,7 @@ TRIAX_INLINE void kda_columns(float* S, const float* q, const float* k, const fl
     }
   }
   F u[NV], out[NV];
+#pragma GCC unroll 8
   for (int j = 0; j < NV; ++j) {
     u[j] = mul(set1(beta), sub(get(v + j * kWidth), read[j]));
     out[j] = zero();
@@ -45,6 +48,7 @@ TRIAX_INLINE void kda_columns(float* S, const float* q, const float* k, const fl
       out[j] = fma(s, query, out[j]);
     }
   }
+#pragma GCC unroll 8
   for (int j = 0; j < NV; ++j) put(o + j * kWidth, out[j]);
 }
 
@@ -53,8 +57,8 @@ void kda_step(float* S, const float* q, const float* k, const float* v, const fl
   float* decay = scratch;  // [K]
   exp_row(g, K, decay);
   std::size_t c = 0;
-  for (; c + 4 * kWidth <= V; c += 4 * kWidth) {
-    kda_columns<4>(S + c, q, k, v + c, decay, beta, K, V, o + c, 0);
+  for (; c + kStateVectors * kWidth <= V; c += kStateVectors * kWidth) {
+    kda_columns<kStateVectors>(S + c, q, k, v + c, decay, beta, K, V, o + c, 0);
   }
   for (; c + kWidth <= V; c += kWidth) {
     kda_columns<1>(S + c, q, k, v + c, decay, beta, K, V, o + c, 0);

@@ -18,6 +18,7 @@ constexpr int kMaxRows = 6;
 constexpr int kAccumulators = 12;
 constexpr std::size_t kPanelVectors = 768;  // 24 KiB: beside the weights in the first cache
 constexpr int kGemmRows = 4, kGemmVectors = 2;
+constexpr int kStateVectors = 4;  // of a row of the KDA state at a time
 
 using F = __m256;
 using F4 = __m128;

@@ -19,6 +19,7 @@ constexpr int kMaxRows = 12;
 constexpr int kAccumulators = 24;
 constexpr std::size_t kPanelVectors = 384;  // 24 KiB: beside the weights in the first cache
 constexpr int kGemmRows = 4, kGemmVectors = 4;
+constexpr int kStateVectors = 8;  // of a row of the KDA state at a time
 
 using F = __m512;
 using F4 = __m128;

@@ -21,6 +21,7 @@ constexpr int kMaxRows = 4;                  // rows of the largest product tile
 constexpr int kAccumulators = 8;             // sums that a product tile keeps in registers
 constexpr std::size_t kPanelVectors = 1536;  // vectors of x that a product keeps on its stack
 constexpr int kGemmRows = 2, kGemmVectors = 4;
+constexpr int kStateVectors = 4;  // of a row of the KDA state at a time
 
 typedef float F __attribute__((vector_size(16)));
 typedef std::int32_t I __attribute__((vector_size(16)));
