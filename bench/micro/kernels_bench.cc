@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "onednn_bench.h"
 #include "triax/core/buffer.h"
 #include "triax/core/rng.h"
 #include "triax/core/thread_pool.h"
@@ -365,6 +366,9 @@ int main(int argc, char** argv) {
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   bench::register_limits();
   bench::register_matrix();
+#ifdef TRIAX_ONEDNN
+  bench::register_onednn();
+#endif
   for (int i = 0; i < kIsaCount; ++i) {
     if (!isa_available(static_cast<Isa>(i))) continue;
     bench::register_products(kernel_table(static_cast<Isa>(i)));

@@ -13,8 +13,8 @@
 namespace triax::ops {
 namespace {
 
-constexpr std::size_t kGateRows = 64;     // rows of w1 and w3 in an item
-constexpr std::size_t kDownRows = 32;     // rows of w2 in an item
+constexpr std::size_t kGateRows = 128;    // rows of w1 and w3 in an item
+constexpr std::size_t kDownRows = 64;     // rows of w2 in an item
 constexpr std::size_t kTokenBlock = 256;  // tokens of a product: bounds the scratch
 
 // Rows of activations in the number mode's form.

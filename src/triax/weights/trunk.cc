@@ -209,7 +209,7 @@ void move_all(const Checkpoint& checkpoint, const Plan& plan, HugeBuffer& region
   if (fault) std::rethrow_exception(fault);
 }
 
-constexpr double kMostlyHuge = 0.9;
+constexpr double kMostlyHuge = 0.75;
 
 // Copies that no matrix shows any longer.
 void drop_copies(K3Weights& weights) {

@@ -53,7 +53,7 @@ TrunkPlaced place_trunk(const K3Config& config, const TrunkOptions& options, Thr
 
 // Brings the pages of every matrix that a token reads from end to end into this process, reading
 // from the disk what is not in memory, and tells whether nearly all of them are huge pages: then
-// the mapping is as fast to read as a place of its own.
+// the mapping is nearly as fast to read as a place of its own.
 bool populate_trunk(const K3Config& config, const K3Weights& weights, ThreadPool& pool,
                     const TrunkProgress& progress = {});
 
