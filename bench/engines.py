@@ -53,7 +53,14 @@ class Engine:
         return out
 
     def answer(self):
+        """The next line that is a JSON object; a crashing engine's debugger writes others."""
         deadline = time.monotonic() + self.timeout
+        while True:
+            line = self.line(deadline)
+            if line.startswith(b"{"):
+                return json.loads(line)
+
+    def line(self, deadline):
         while b"\n" not in self.pending:
             ready, _, _ = select.select([self.process.stdout], [], [], max(0, deadline - time.monotonic()))
             if not ready:
@@ -63,7 +70,7 @@ class Engine:
                 raise EngineFailed(self.last_words())
             self.pending += piece
         line, self.pending = self.pending.split(b"\n", 1)
-        return json.loads(line)
+        return line
 
     def last_words(self):
         code = self.process.wait()

@@ -330,7 +330,7 @@ struct Int8Source {
 // ---- Products -----------------------------------------------------------------------------------
 
 // The sums of 16 kWeights rows of weights and 16 kRows rows of x over all of K, to y.
-//   first: row of the weights' first tile; lower: how far behind it the second one lies
+//   lower: how far the second tile's rows lie behind the first's
 //   x: tiles of rows; rows: how many of them are there
 template <int kWeights, int kRows, bool kOneRow, class Source>
 struct Block {
