@@ -66,8 +66,7 @@ void expect_close_states(const TestModel& m, const SequenceState& a, const Seque
                          const std::string& what) {
   for (std::size_t l = 0; l < m.config.num_hidden_layers; ++l) {
     if (!m.config.is_kda(l)) continue;
-    EXPECT_TRUE(close(a.kda(l).matrix, b.kda(l).matrix, kTolerance))
-        << what << ", layer " << l;
+    EXPECT_TRUE(close(a.kda(l).matrix, b.kda(l).matrix, kTolerance)) << what << ", layer " << l;
     std::vector<float> ta(a.kda(l).tail.size() / 4), tb(ta.size());
     std::memcpy(ta.data(), a.kda(l).tail.data(), a.kda(l).tail.size());
     std::memcpy(tb.data(), b.kda(l).tail.data(), b.kda(l).tail.size());
