@@ -44,7 +44,7 @@ TEST(HugeBuffer, MovesKeepTheMemory) {
 }
 
 TEST(HugeBuffer, SizesBeyondTheMachineAreErrors) {
-  EXPECT_THROW(HugeBuffer(std::numeric_limits<std::size_t>::max()), Error);
+  EXPECT_THROW(HugeBuffer{std::numeric_limits<std::size_t>::max()}, Error);
   EXPECT_THROW(HugeBuffer(std::numeric_limits<std::size_t>::max() - kHugePage), Error);
   EXPECT_THROW(HugeBuffer(std::size_t{1} << 60), Error);
 }

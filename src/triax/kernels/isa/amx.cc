@@ -32,7 +32,7 @@ struct alignas(64) TileConfig {
 // Which tiles hold what. Sums come first, [weight tile][tile of x]; then weights, then x.
 template <int kWeights, int kRows>
 struct Tiles {
-  static constexpr int sum(int w, int x) { return w * kRows + x; }
+  static constexpr int sum(int w, int row) { return w * kRows + row; }
   static constexpr int weights(int w) { return kWeights * kRows + w; }
   static constexpr int x = kWeights * kRows + kWeights;
   static_assert(x < 8);
