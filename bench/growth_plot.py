@@ -6,22 +6,28 @@ from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 900, 400
 LEFT, RIGHT, TOP, BOTTOM, GAP = 74, 24, 56, 78, 96
-STYLE = """
-  svg { --page: #ffffff; --ink: #1f2328; --faint: #59636e; --grid: #d8dee4; --one: #0969da; --two: #bc4c00; }
-  @media (prefers-color-scheme: dark) {
-    svg { --page: #0d1117; --ink: #e6edf3; --faint: #9198a1; --grid: #30363d; --one: #58a6ff; --two: #f0883e; }
-  }
-  text { font: 13px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: var(--ink); }
+LIGHT = {"page": "#ffffff", "ink": "#1f2328", "faint": "#59636e", "grid": "#d8dee4", "one": "#0969da", "two": "#bc4c00"}
+DARK = {"page": "#0d1117", "ink": "#e6edf3", "faint": "#9198a1", "grid": "#30363d", "one": "#58a6ff", "two": "#f0883e"}
+SHAPES = """
+  text { font: 13px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
   .title { font-weight: 600; font-size: 15px; }
-  .faint { fill: var(--faint); font-size: 12px; }
-  .grid { stroke: var(--grid); stroke-width: 1; }
+  .faint { font-size: 12px; }
+  .grid { stroke-width: 1; }
   .line { fill: none; stroke-width: 2; stroke-linejoin: round; }
-  .s0 { stroke: var(--one); } .s1 { stroke: var(--two); }
-  .d0 { fill: var(--one); } .d1 { fill: var(--two); }
-  .dot { stroke: var(--page); stroke-width: 2; }
-  .name { paint-order: stroke; stroke: var(--page); stroke-width: 4; stroke-linejoin: round; }
-  .t0 { fill: var(--one); } .t1 { fill: var(--two); }
+  .dot { stroke-width: 2; }
+  .name { paint-order: stroke; stroke-width: 4; stroke-linejoin: round; }
 """
+# Plain values, not CSS variables, which some viewers do not know.
+COLOURS = """
+  .page {{ fill: {page}; }}
+  text {{ fill: {ink}; }}
+  .faint {{ fill: {faint}; }}
+  .grid {{ stroke: {grid}; }}
+  .s0 {{ stroke: {one}; }} .s1 {{ stroke: {two}; }}
+  .d0, .t0 {{ fill: {one}; }} .d1, .t1 {{ fill: {two}; }}
+  .dot, .name {{ stroke: {page}; }}
+"""
+STYLE = (SHAPES + COLOURS.format(**LIGHT) + "  @media (prefers-color-scheme: dark) {" + COLOURS.format(**DARK) + "  }\n")
 
 
 @dataclasses.dataclass
@@ -100,7 +106,7 @@ def draw(panels, x_name, x_label, note):
     width = (WIDTH - LEFT - RIGHT - GAP * (len(panels) - 1)) / len(panels)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
            f'aria-label="{escape("; ".join(p.title for p in panels))}">', f"<style>{STYLE}</style>",
-           f'<rect width="{WIDTH}" height="{HEIGHT}" fill="var(--page)"/>']
+           f'<rect width="{WIDTH}" height="{HEIGHT}" class="page"/>']
     for i, panel in enumerate(panels):
         left = LEFT + i * (width + GAP)
         ticks = sorted({a for mark in panel.marks if isinstance(mark, Points) for a, _ in mark.at})

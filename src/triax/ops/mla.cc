@@ -71,6 +71,22 @@ void softmax_tile(Running& state, float* scores, std::size_t count, float* acc, 
   state.largest = largest;
 }
 
+void causal_softmax(const MlaShape& shape, const MlaBlock& block, float* scores, std::size_t ld,
+                    Running* state, float* acc) {
+  for (std::size_t i = 0; i < block.rows; ++i) {
+    float* p = scores + i * ld;
+    const std::size_t row = block.first + i;
+    const std::size_t visible = block.before + row + 1;  // tokens that the row sees
+    const std::size_t count =
+        visible <= block.begin ? 0 : std::min(visible, block.end) - block.begin;
+    if (count != 0) {
+      kernels().scale(mla_scale(shape), p, count, p);
+      softmax_tile(state[row], p, count, acc + row * shape.value, shape.value);
+    }
+    std::fill(p + count, p + ld, 0.0f);
+  }
+}
+
 void mla_attend(Context& ctx, const MlaShape& shape, Mat<const float> q, const MatrixView& kv_b,
                 std::span<const Segment> segments, std::span<const LatentView> caches,
                 Mat<float> attended, MlaPath path) {

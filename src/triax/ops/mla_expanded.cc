@@ -99,16 +99,7 @@ void attend_tile(const MlaShape& s, const float* q, std::size_t ldq, std::size_t
   const KernelTable& k = kernels();
   const std::size_t head = s.nope + s.rope;
   k.gemm_nt(q + first * ldq, ldq, m.keys, head, m.scores, kMlaTile, n, end - begin, head, false);
-  for (std::size_t i = 0; i < n; ++i) {
-    float* p = m.scores + i * kMlaTile;
-    const std::size_t row = first + i, visible = before + row + 1;  // tokens that the row sees
-    const std::size_t count = visible <= begin ? 0 : std::min(visible, end) - begin;
-    if (count != 0) {
-      k.scale(mla_scale(s), p, count, p);
-      softmax_tile(m.state[row], p, count, m.acc + row * s.value, s.value);
-    }
-    std::fill(p + count, p + kMlaTile, 0.0f);
-  }
+  causal_softmax(s, {before, first, n, begin, end}, m.scores, kMlaTile, m.state, m.acc);
   k.gemm_nn(m.scores, kMlaTile, m.values, s.value, m.acc + first * s.value, s.value, n, s.value,
             kMlaTile, true);
 }

@@ -129,16 +129,7 @@ void attend_tile(const MlaShape& s, std::size_t before, std::size_t first, std::
   const std::size_t head = s.nope + s.rope;
   k.matrix->product_bf16({m.packed_q + first * head, n, false}, m.keys, head,
                          std::max(end - begin, kMatrixTile), head, m.scores, kTokens, m.matrix);
-  for (std::size_t i = 0; i < n; ++i) {
-    float* p = m.scores + i * kTokens;
-    const std::size_t row = first + i, visible = before + row + 1;  // tokens that the row sees
-    const std::size_t count = visible <= begin ? 0 : std::min(visible, end) - begin;
-    if (count != 0) {
-      k.scale(mla_scale(s), p, count, p);
-      softmax_tile(m.state[row], p, count, m.acc + row * s.value, s.value);
-    }
-    std::fill(p + count, p + kTokens, 0.0f);
-  }
+  causal_softmax(s, {before, first, n, begin, end}, m.scores, kTokens, m.state, m.acc);
   pack(m.scores, kTokens, n, kTokens, m.packed_p);
   float* sums = m.scores;  // [n, value]: the probabilities are packed
   k.matrix->product_bf16({m.packed_p, n, false}, m.values, kTokens, s.value, kTokens, sums, s.value,

@@ -44,6 +44,17 @@ struct Running {
 // rescaled. The caller then adds the tile's p-weighted rows to acc.
 void softmax_tile(Running& state, float* scores, std::size_t count, float* acc, std::size_t n);
 
+// Rows [first, first + rows) of a segment with `before` tokens before it, against tokens [begin,
+// end).
+struct MlaBlock {
+  std::size_t before, first, rows, begin, end;
+};
+// Products q.k of a block, scores [rows, ld], become the probabilities of the running softmax, with
+// zeros for the tokens that a row does not see and from there to the end of its ld. `state` and acc
+// [rows of the segment, value] are those of the whole segment.
+void causal_softmax(const MlaShape& shape, const MlaBlock& block, float* scores, std::size_t ld,
+                    Running* state, float* acc);
+
 // The segments of one path; `index` counts in the caller's arrays.
 struct MlaBatch {
   std::span<const Segment> segments;

@@ -209,7 +209,7 @@ void move_all(const Checkpoint& checkpoint, const Plan& plan, HugeBuffer& region
   if (fault) std::rethrow_exception(fault);
 }
 
-constexpr double kMostlyHuge = 0.75;
+constexpr double kMostlyHuge = 0.75;  // of the trunk
 
 // Copies that no matrix shows any longer.
 void drop_copies(K3Weights& weights) {
@@ -271,8 +271,11 @@ bool populate_trunk(const K3Config& config, const K3Weights& weights, ThreadPool
   });
   std::vector<std::span<const std::byte>> ranges;
   for (const Move& m : plan.moves) ranges.push_back(checkpoint.data(*m.from));
-  const Residency held = residency(ranges);
-  return static_cast<double>(held.huge) >= kMostlyHuge * static_cast<double>(plan.read_bytes);
+  const double huge = static_cast<double>(residency(ranges).huge);
+  if (huge >= kMostlyHuge * static_cast<double>(plan.read_bytes)) return true;
+  // The caller will copy them: not both at a time.
+  for (const std::span<const std::byte> range : ranges) advise(range, Access::dont_need);
+  return false;
 }
 
 void take_components(const K3Config& config, const K3Weights& from, Components components,

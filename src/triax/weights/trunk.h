@@ -52,8 +52,8 @@ TrunkPlaced place_trunk(const K3Config& config, const TrunkOptions& options, Thr
                         K3Weights& weights, const TrunkProgress& progress = {});
 
 // Brings the pages of every matrix that a token reads from end to end into this process, reading
-// from the disk what is not in memory, and tells whether nearly all of them are huge pages: then
-// the mapping is nearly as fast to read as a place of its own.
+// from the disk what is not in memory, and tells whether most of them are huge pages: then
+// the mapping is nearly as fast to read as a place of its own. When not, the pages are given back.
 bool populate_trunk(const K3Config& config, const K3Weights& weights, ThreadPool& pool,
                     const TrunkProgress& progress = {});
 
