@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <variant>
 #include <vector>
 
 namespace triax::chat {
@@ -41,11 +41,11 @@ class JsonValue {
   bool is_object() const { return kind_ == Kind::object; }
   const char* kind_name() const;  // "null", "a string", ...
 
-  bool is_true() const { return kind_ == Kind::boolean && text_ == "true"; }
-  // The string, or the literal of a number or a boolean.
-  const std::string& text() const { return text_; }
-  const std::vector<JsonValue>& items() const { return items_; }  // of an array
-  const std::vector<Member>& members() const { return members_; }
+  bool is_true() const { return kind_ == Kind::boolean && text() == "true"; }
+  // The string, or the literal of a number or a boolean; empty for others.
+  const std::string& text() const;
+  const std::vector<JsonValue>& items() const;  // of an array; empty for others
+  const std::vector<Member>& members() const;   // of an object; empty for others
 
   // The member of that name; null where there is none, or this is no object.
   const JsonValue* find(std::string_view key) const;
@@ -54,10 +54,10 @@ class JsonValue {
   void push(JsonValue value);
 
  private:
+  friend class JsonScanner;
+
   Kind kind_ = Kind::null;
-  std::string text_;
-  std::vector<JsonValue> items_;
-  std::vector<Member> members_;
+  std::variant<std::string, std::vector<JsonValue>, std::vector<Member>> data_;
 };
 
 struct JsonValue::Member {

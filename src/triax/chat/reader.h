@@ -85,6 +85,7 @@ class TurnReader {
   void open_tag(std::string_view header);
   void close_tag(std::string_view name);
   void leave_channel();
+  void end_turn();
   void open_call(std::string_view header);
   void open_argument(std::string_view header);
   void open_json();
