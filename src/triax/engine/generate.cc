@@ -43,6 +43,7 @@ GenerateResult generate(Context& ctx, const Model& model, SequenceState& state,
       const ProfileScope profile(ctx.profile, Family::sampling);
       return sampler.sample(logits);
     }();
+    TRIAX_CHECK(id >= 0, "no logit is a number");
     if (std::find(options.stop_ids.begin(), options.stop_ids.end(), id) != options.stop_ids.end()) {
       out.finish = Finish::stop;
       break;

@@ -13,9 +13,9 @@ class TokenConstraint {
  public:
   virtual ~TokenConstraint() = default;
 
-  // bits [ceil(vocab / 64)], token t is bit t % 64 of word t / 64: set for every token that may come
-  // next, clear for all others. A place where the text may end allows the ids that end a turn. At
-  // least one bit is set.
+  // bits [ceil(vocab / 64)], token t is bit t % 64 of word t / 64: set for every token that may
+  // come next, clear for all others. A place where the text may end allows the ids that end a turn.
+  // At least one bit is set.
   virtual void fill_mask(std::span<std::uint64_t> bits) = 0;
 
   // The token was chosen. False when it may not stand here; the place is then as before.
