@@ -1,0 +1,154 @@
+// Documents by kind.
+#include "triax/world/corpus.h"
+
+#include <array>
+#include <cstring>
+
+#include "triax/core/error.h"
+#include "triax/core/hash.h"
+#include "triax/world/arithmetic.h"
+#include "triax/world/prose.h"
+#include "triax/world/story.h"
+#include "triax/world/talk.h"
+#include "triax/world/tools.h"
+
+namespace triax::world {
+namespace {
+
+constexpr double kEasy = 0.5;  // share of questions kept that a baseline answers
+
+Effort any_effort(Dice& dice) {
+  static constexpr std::array<double, 3> kShares = {0.3, 0.35, 0.35};
+  return static_cast<Effort>(dice.weighted(kShares));
+}
+
+Length any_length(Dice& dice, Part part) {
+  if (part == Part::heldout) return Length::suite;
+  static constexpr std::array<double, 3> kShares = {0.3, 0.3, 0.4};
+  return static_cast<Length>(dice.weighted(kShares));
+}
+
+Json unseen_json(const Unseen& unseen) {
+  return {{"entities", unseen.entities}, {"templates", unseen.templates}};
+}
+
+Made make_story_qa(Dice& dice, Part part, const Unseen& unseen) {
+  const Effort effort = any_effort(dice);
+  const Length length = any_length(dice, part);
+  const std::size_t extra = length == Length::suite ? 0 : 1;
+  const std::size_t questions = extra + (effort == Effort::low    ? 4
+                                         : effort == Effort::high ? 3
+                                                                  : 2);
+  const auto first = static_cast<Ask>(dice.below(kAsks));
+  const StoryItem item =
+      make_story(dice, length, first, questions, unseen, part == Part::heldout ? 0.2 : kEasy);
+  Made made{story_document(dice, item, effort, unseen), {}};
+  made.meta["questions"] = Json::array();
+  for (std::size_t i = 0; i < item.questions.size(); ++i) {
+    const Question& q = item.questions[i];
+    made.meta["questions"].push_back({{"ask", ask_name(q.query.ask)},
+                                      {"truth", q.truth},
+                                      {"last", item.baselines[i].last},
+                                      {"frequent", item.baselines[i].frequent},
+                                      {"changes", q.changes},
+                                      {"unseen_entity", q.unseen_entity}});
+  }
+  return made;
+}
+
+Made make_arithmetic(Dice& dice, Part part, const Unseen& unseen) {
+  const Effort effort = any_effort(dice);
+  Chat chat(effort);
+  Made made;
+  made.meta["operands"] = Json::array();
+  const int count = effort == Effort::low    ? dice.between(3, 6)
+                    : effort == Effort::high ? dice.between(2, 4)
+                                             : dice.between(1, 3);
+  for (int i = 0; i < count; ++i) {
+    const bool held = part == Part::heldout;
+    const SumItem item =
+        dice.chance(0.25) ? make_problem(dice, held, unseen) : make_sum(dice, held, unseen);
+    chat.user(item.text);
+    chat.assistant(item.thinking(effort), item.answer);
+    for (const Sum& sum : item.sums) made.meta["operands"].push_back({sum.a, sum.b});
+  }
+  made.document = chat.document("arithmetic");
+  return made;
+}
+
+}  // namespace
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> all = {{"story_qa", "stories, and questions about them", 0.46},
+                                        {"arithmetic", "sums and word problems", 0.20},
+                                        {"tools", "tool calls, their results, and answers", 0.19},
+                                        {"dialogue", "short conversations and small facts", 0.07},
+                                        {"tale", "stories that are asked for", 0.04},
+                                        {"prose", "stories alone", 0.04}};
+  return all;
+}
+
+std::uint64_t stream_key(std::string_view what, std::uint64_t seed, std::uint64_t index) {
+  const auto digest = sha256(what);
+  std::uint64_t key = 0;
+  std::memcpy(&key, digest.data(), sizeof key);
+  return splitmix64_at(splitmix64_at(key, seed), index);
+}
+
+Unseen unseen_of(Dice& dice) {
+  const std::size_t at = dice.below(10);
+  return {at >= 4, at < 4 || at >= 7};
+}
+
+Made make_document(const std::string& kind, std::uint64_t seed, Part part, std::uint64_t index) {
+  const bool held = part == Part::heldout;
+  Dice dice(stream_key(kind + (held ? " heldout" : " train"), seed, index));
+  const Unseen unseen = held ? unseen_of(dice) : Unseen{};
+  Made made;
+  if (kind == "story_qa") {
+    made = make_story_qa(dice, part, unseen);
+  } else if (kind == "arithmetic") {
+    made = make_arithmetic(dice, part, unseen);
+  } else if (kind == "tools") {
+    const ToolItem item = make_tool_item(dice, unseen);
+    made.document = tool_document(item, any_effort(dice));
+    made.meta["family"] = item.family;
+    made.meta["unseen_name"] = item.unseen_name;
+    made.meta["unseen_schema"] = item.unseen_schema;
+    made.meta["unseen_family"] = item.unseen_family;
+  } else if (kind == "dialogue") {
+    const Effort effort = any_effort(dice);
+    made.document = talk_document(dice, effort, unseen);
+  } else if (kind == "tale") {
+    const Effort effort = any_effort(dice);
+    made.document = tale_document(dice, effort, unseen);
+  } else if (kind == "prose") {
+    made.document = tale_text(dice, unseen);
+  } else {
+    std::string names;
+    for (const Kind& one : kinds()) names += (names.empty() ? "" : ", ") + one.name;
+    fail("there is no kind of document {}; kinds: {}", in_quotes(kind), names);
+  }
+  made.meta["unseen"] = unseen_json(unseen);
+  return made;
+}
+
+std::vector<std::string> sentences_of(const std::string& text) {
+  std::vector<std::string> out;
+  std::string now;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c != '\n') now.push_back(c);
+    const bool mark = c == '.' || c == '?' || c == '!' || c == '"';
+    const bool end =
+        c == '\n' || (mark && (i + 1 == text.size() || text[i + 1] == ' ' || text[i + 1] == '\n'));
+    if (!end) continue;
+    while (!now.empty() && now.front() == ' ') now.erase(0, 1);
+    if (now.size() > 1) out.push_back(now);
+    now.clear();
+  }
+  if (now.size() > 1) out.push_back(now);
+  return out;
+}
+
+}  // namespace triax::world
