@@ -17,7 +17,7 @@ import sys
 
 SCALAR, AVX2, AVX512, AVX512BF16, AMX = range(5)
 NAMES = ["x86-64-v2", "AVX2 and FMA", "AVX-512 F, BW, DQ, VL", "AVX-512 BF16", "AMX tiles and BF16"]
-GETTERS = {"triax_kernels": "table_", "triax_machine": "limits_"}
+GETTERS = {"triax_kernels": "table_", "triax_machine": "limits_", "triax_ops": "training_"}
 SETS = {"scalar": SCALAR, "avx2": AVX2, "avx512": AVX512, "avx512bf16": AVX512BF16, "amx": AMX}
 
 LINE = re.compile(r"^\s*[0-9a-f]+:\t(?:[{}\w]+ )*?([a-z]\w*)\s*(.*)$")

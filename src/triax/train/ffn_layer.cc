@@ -1,6 +1,7 @@
 // Feed-forwards of one layer in training; model/mlp.cc and model/latent_moe.cc have the same
 // forward passes.
 #include "triax/ops/backward/pointwise.h"
+#include "triax/ops/backward/rounded.h"
 #include "triax/train/forward_ops.h"
 #include "triax/train/layers.h"
 
@@ -17,11 +18,10 @@ void mlp_forward(const Pass<F>& pass, const MlpWeights& names, Mat<const F> x,
                  const MlpKept<F>& kept, Mat<F> out) {
   const Mat<const F> gate = pass.weights.matrix(names.gate_proj);
   const Arena::Scope scope(pass.ctx.arena);
-  Forward<F>::linear(pass.ctx, x, gate, kept.gate);
-  Forward<F>::linear(pass.ctx, x, pass.weights.matrix(names.up_proj), kept.up);
+  pass.linear(x, {{names.gate_proj, kept.gate}, {names.up_proj, kept.up}});
   const Mat<F> h = pass.take(gate.shape[0]);
   Forward<F>::activate(pass.ctx, kept.gate, kept.up, activation_of(pass), h);
-  Forward<F>::linear(pass.ctx, h, pass.weights.matrix(names.down_proj), out);
+  pass.linear(h, {{names.down_proj, out}});
 }
 
 template <class F>
@@ -34,12 +34,51 @@ void mlp_backward(const Pass<F>& pass, const MlpWeights& names, Mat<const F> x,
   Forward<F>::activate(pass.ctx, kept.gate, kept.up, act, h);
   const Mat<F> dh = pass.linear_backward_first(h, names.down_proj, dout);
   ops::activate_backward<F>(pass.ctx, kept.gate, kept.up, act, dh, dgate, dup);
-  pass.linear_backward(x, names.gate_proj, dgate, dx);
-  pass.linear_backward(x, names.up_proj, dup, dx);
+  pass.linear_backward(x, {{names.gate_proj, dgate}, {names.up_proj, dup}}, dx);
+}
+
+namespace {
+
+template <class F>
+void experts_forward(const Pass<F>& pass, std::size_t layer, Mat<const F> z,
+                     const MoeKept<F>& kept) {
+  const ProfileScope profile(pass.ctx.profile, Family::routed_experts);
+  const auto experts = pass.weights.experts(layer);
+  const ops::Activation act = activation_of(pass);
+  if constexpr (std::is_same_v<F, float>) {
+    if (pass.rounds()) {
+      ops::rounded_experts_forward(pass.ctx, z, kept.pairs, kept.weights, experts, act, kept.gate,
+                                   kept.up, kept.aggregate);
+      return;
+    }
+  }
+  ops::experts_forward_keep<F>(pass.ctx, z, kept.pairs, kept.weights, experts, act, kept.gate,
+                               kept.up, kept.aggregate);
 }
 
 template <class F>
+void experts_backward(const Pass<F>& pass, std::size_t layer, Mat<const F> z,
+                      const MoeKept<F>& kept, Mat<const F> dy, Mat<F> dz, Mat<F> dweights) {
+  const ProfileScope profile(pass.ctx.profile, Family::routed_experts);
+  const auto experts = pass.weights.experts(layer);
+  const auto d_experts = pass.gradients->experts(layer);
+  const ops::Activation act = activation_of(pass);
+  if constexpr (std::is_same_v<F, float>) {
+    if (pass.rounds()) {
+      ops::rounded_experts_backward(pass.ctx, z, kept.pairs, kept.weights, experts, act, kept.gate,
+                                    kept.up, dy, dz, dweights, d_experts);
+      return;
+    }
+  }
+  ops::experts_backward<F>(pass.ctx, z, kept.pairs, kept.weights, experts, act, kept.gate, kept.up,
+                           dy, dz, dweights, d_experts);
+}
+
+}  // namespace
+
+template <class F>
 MoeKept<F> moe_forward(const Pass<F>& pass, std::size_t layer, Mat<const F> x, Mat<F> out) {
+  const ProfileScope profile(pass.ctx.profile, Family::latent);
   const K3Config& c = pass.config;
   const MoeWeights& names = pass.names.layers[layer].moe;
   const Parameters<F>& w = pass.weights;
@@ -50,8 +89,9 @@ MoeKept<F> moe_forward(const Pass<F>& pass, std::size_t layer, Mat<const F> x, M
   kept.logits = pass.take(E);
   kept.ids = ctx.arena.template take_mat<std::int32_t>(T, k);
   kept.weights = pass.take(k);
-  Forward<F>::linear(ctx, x, w.matrix(names.gate), kept.logits);
   {
+    const ProfileScope inner(ctx.profile, Family::router);
+    Forward<F>::linear(ctx, x, w.matrix(names.gate), kept.logits);
     const Arena::Scope scope(ctx.arena);
     const Mat<F> scores = pass.take(E);
     Forward<F>::route(ctx, kept.logits, w.vector(names.e_score_correction_bias),
@@ -63,14 +103,13 @@ MoeKept<F> moe_forward(const Pass<F>& pass, std::size_t layer, Mat<const F> x, M
   Mat<const F> z = x;
   if (c.has_latent) {
     kept.z = pass.take(L);
-    Forward<F>::linear(ctx, x, w.matrix(names.routed_expert_down_proj), kept.z);
+    pass.linear(x, {{names.routed_expert_down_proj, kept.z}});
     z = kept.z;
   }
   kept.gate = ctx.arena.template take_mat<F>(T * k, W);
   kept.up = ctx.arena.template take_mat<F>(T * k, W);
   kept.aggregate = pass.take(L);
-  ops::experts_forward_keep<F>(ctx, z, kept.pairs, kept.weights, w.experts(layer),
-                               activation_of(pass), kept.gate, kept.up, kept.aggregate);
+  experts_forward(pass, layer, z, kept);
   if (c.has_latent) {
     const Arena::Scope scope(ctx.arena);
     Mat<F> normed = kept.aggregate;
@@ -79,13 +118,14 @@ MoeKept<F> moe_forward(const Pass<F>& pass, std::size_t layer, Mat<const F> x, M
       Forward<F>::rms_norm(ctx, kept.aggregate, w.vector(names.routed_expert_norm), c.rms_norm_eps,
                            normed);
     }
-    Forward<F>::linear(ctx, normed, w.matrix(names.routed_expert_up_proj), out);
+    pass.linear(normed, {{names.routed_expert_up_proj, out}});
   } else {
     for (std::size_t t = 0; t < T; ++t) std::copy_n(kept.aggregate[t].data, L, out[t].data);
   }
   if (c.num_shared_experts > 0) {
     kept.shared = take_mlp(pass, names.shared_experts);
     const Arena::Scope scope(ctx.arena);
+    const ProfileScope inner(ctx.profile, Family::shared_experts);
     const Mat<F> shared = pass.take(c.hidden_size);
     mlp_forward(pass, names.shared_experts, x, kept.shared, shared);
     Forward<F>::add(ctx, out, shared, out);
@@ -97,6 +137,7 @@ template <class F>
 void moe_backward(const Pass<F>& pass, std::size_t layer, Mat<const F> x, const MoeKept<F>& kept,
                   Mat<const F> dout, Mat<F> dx) {
   const Arena::Scope scope(pass.ctx.arena);
+  const ProfileScope profile(pass.ctx.profile, Family::latent);
   const K3Config& c = pass.config;
   const MoeWeights& names = pass.names.layers[layer].moe;
   const Parameters<F>& w = pass.weights;
@@ -104,6 +145,7 @@ void moe_backward(const Pass<F>& pass, std::size_t layer, Mat<const F> x, const 
   Context& ctx = pass.ctx;
   const std::size_t L = c.routed_expert_hidden_size;
   if (c.num_shared_experts > 0) {
+    const ProfileScope inner(ctx.profile, Family::shared_experts);
     mlp_backward(pass, names.shared_experts, x, kept.shared, dout, dx);
   }
 
@@ -123,19 +165,21 @@ void moe_backward(const Pass<F>& pass, std::size_t layer, Mat<const F> x, const 
 
   // experts and router
   const Mat<F> dz = pass.take(L), dweights = pass.take(kept.ids.shape[1]);
-  ops::experts_backward<F>(ctx, c.has_latent ? Mat<const F>(kept.z) : x, kept.pairs, kept.weights,
-                           w.experts(layer), activation_of(pass), kept.gate, kept.up, d_aggregate,
-                           dz, dweights, grad.experts(layer));
+  experts_backward(pass, layer, c.has_latent ? Mat<const F>(kept.z) : x, kept, d_aggregate, dz,
+                   dweights);
   if (c.has_latent) {
-    pass.linear_backward(x, names.routed_expert_down_proj, dz, dx);
+    pass.linear_backward(x, {{names.routed_expert_down_proj, dz}}, dx);
   } else {
     Forward<F>::add(ctx, dx, dz, dx);
   }
+  const ProfileScope inner(ctx.profile, Family::router);
   const Mat<F> dlogits = pass.take(c.num_experts);
   ops::route_backward<F>(ctx, kept.logits, kept.ids,
                          {c.num_experts_per_token, c.moe_renormalize, c.routed_scaling_factor},
                          dweights, dlogits);
-  pass.linear_backward(x, names.gate, dlogits, dx);
+  // The router's products are float32 in both modes.
+  ops::linear_input_gradient<F>(ctx, dlogits, w.matrix(names.gate), dx, true);
+  ops::linear_weight_gradient<F>(ctx, x, dlogits, grad.matrix(names.gate));
 }
 
 #define TRIAX_INSTANCES(F)                                                                         \

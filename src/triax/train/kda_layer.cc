@@ -65,41 +65,38 @@ struct Inputs {
 
 template <class F>
 KdaKept<F> kda_forward(const Pass<F>& pass, std::size_t layer, Mat<const F> x, Mat<F> out) {
+  const ProfileScope profile(pass.ctx.profile, Family::kda_projections);
   const K3Config& c = pass.config;
   const KdaWeights& names = pass.names.layers[layer].kda;
   const Parameters<F>& w = pass.weights;
   const std::size_t P = c.kda_inner(), H = c.kda_num_heads, D = c.kda_head_dim;
   KdaKept<F> kept{pass.take(P), pass.take(P), pass.take(P), pass.take(D), pass.take(P),
                   pass.take(H), {},           pass.take(P), pass.take(P), {}};
-  const auto linear = [&](Mat<const F> from, const MatrixView& name, Mat<F> to) {
-    Forward<F>::linear(pass.ctx, from, w.matrix(name), to);
-  };
-  linear(x, names.q_proj, kept.q_proj);
-  linear(x, names.k_proj, kept.k_proj);
-  linear(x, names.v_proj, kept.v_proj);
-  linear(x, names.f_a_proj, kept.f_a);
-  linear(kept.f_a, names.f_b_proj, kept.g_raw);
-  linear(x, names.b_proj, kept.beta);
+  const MatrixView& gate = c.use_full_rank_gate ? names.g_proj : names.g_a_proj;
+  if (!c.use_full_rank_gate) kept.g_a = pass.take(D);
+  pass.linear(x, {{names.q_proj, kept.q_proj},
+                  {names.k_proj, kept.k_proj},
+                  {names.v_proj, kept.v_proj},
+                  {names.f_a_proj, kept.f_a},
+                  {names.b_proj, kept.beta},
+                  {gate, c.use_full_rank_gate ? kept.gate : kept.g_a}});
+  pass.linear(kept.f_a, {{names.f_b_proj, kept.g_raw}});
+  if (!c.use_full_rank_gate) pass.linear(kept.g_a, {{names.g_b_proj, kept.gate}});
   Forward<F>::sigmoid(pass.ctx, kept.beta, kept.beta);
-  if (c.use_full_rank_gate) {
-    linear(x, names.g_proj, kept.gate);
-  } else {
-    kept.g_a = pass.take(D);
-    linear(x, names.g_a_proj, kept.g_a);
-    linear(kept.g_a, names.g_b_proj, kept.gate);
-  }
   const std::size_t states = ops::kda_kept_states(pass.documents);
   kept.states =
       View<F, 4>(pass.ctx.arena.template take<F>(states * P * D).data(), {states, H, D, D});
 
   const Arena::Scope scope(pass.ctx.arena);
+  const ProfileScope inner(pass.ctx.profile, Family::kda_recurrence);
   const Inputs<F> in(pass, names, kept);
   ops::kda_forward_keep<F>(pass.ctx, in.arrays(kept, H), pass.documents, {}, heads_of(kept.o, H),
                            kept.states);
   const Mat<F> gated = pass.take(P);
   Forward<F>::rms_norm_gated(pass.ctx, kept.o, w.vector(names.o_norm), kept.gate, c.rms_norm_eps,
                              gated);
-  linear(gated, names.o_proj, out);
+  const ProfileScope after(pass.ctx.profile, Family::kda_projections);
+  pass.linear(gated, {{names.o_proj, out}});
   return kept;
 }
 
@@ -107,6 +104,7 @@ template <class F>
 void kda_backward(const Pass<F>& pass, std::size_t layer, Mat<const F> x, const KdaKept<F>& kept,
                   Mat<const F> dout, Mat<F> dx) {
   const Arena::Scope scope(pass.ctx.arena);
+  const ProfileScope profile(pass.ctx.profile, Family::kda_recurrence);
   const K3Config& c = pass.config;
   const KdaWeights& names = pass.names.layers[layer].kda;
   Parameters<F>& grad = *pass.gradients;
@@ -118,15 +116,16 @@ void kda_backward(const Pass<F>& pass, std::size_t layer, Mat<const F> x, const 
   // output projection, norm and gate
   const Mat<F> gated = pass.take(P), dgate = pass.take(P);
   Forward<F>::rms_norm_gated(ctx, kept.o, o_norm, kept.gate, c.rms_norm_eps, gated);
-  const Mat<F> d_o = pass.linear_backward_first(gated, names.o_proj, dout);
+  Mat<F> d_o;
+  {
+    const ProfileScope products(ctx.profile, Family::kda_projections);
+    d_o = pass.linear_backward_first(gated, names.o_proj, dout);
+  }
   ops::rms_norm_gated_backward<F>(ctx, kept.o, o_norm, kept.gate, eps, d_o, d_o, dgate,
                                   grad.vector(names.o_norm));
-  if (c.use_full_rank_gate) {
-    pass.linear_backward(x, names.g_proj, dgate, dx);
-  } else {
-    pass.linear_backward(x, names.g_a_proj,
-                         pass.linear_backward_first(kept.g_a, names.g_b_proj, dgate), dx);
-  }
+  const MatrixView& gate = c.use_full_rank_gate ? names.g_proj : names.g_a_proj;
+  const Mat<F> dgate_in =
+      c.use_full_rank_gate ? dgate : pass.linear_backward_first(kept.g_a, names.g_b_proj, dgate);
 
   // the recurrence
   const Inputs<F> in(pass, names, kept);
@@ -140,10 +139,8 @@ void kda_backward(const Pass<F>& pass, std::size_t layer, Mat<const F> x, const 
   ops::kda_gate_backward<F>(ctx, kept.g_raw, in.A, pass.weights.vector(names.dt_bias),
                             c.gate_lower_bound.has_value(), c.gate_lower_bound.value_or(0.0f), dg,
                             dg, grad.vector(names.A_log), grad.vector(names.dt_bias));
-  pass.linear_backward(x, names.f_a_proj, pass.linear_backward_first(kept.f_a, names.f_b_proj, dg),
-                       dx);
+  const Mat<F> df_a = pass.linear_backward_first(kept.f_a, names.f_b_proj, dg);
   ops::sigmoid_backward<F>(ctx, kept.beta, dbeta, dbeta);
-  pass.linear_backward(x, names.b_proj, dbeta, dx);
 
   // norms, convolutions, projections
   ops::l2_norm_backward<F>(ctx, in.q_conv, D, K3Config::kL2Eps, dq, dq);
@@ -151,7 +148,7 @@ void kda_backward(const Pass<F>& pass, std::size_t layer, Mat<const F> x, const 
   const auto convolution = [&](Mat<const F> from, Mat<const F> taps, Mat<F> d,
                                const std::vector<float>& name) {
     const Mat<F> dtaps = ctx.arena.template take_mat<F>(taps.shape[0], P);
-    fill_zero(dtaps);
+    fill_zero(ctx, dtaps);
     ops::short_conv_backward<F>(ctx, from, taps, pass.documents, d, d, dtaps);
     const Vec<F> stored = grad.vector(name);
     for (std::size_t i = 0; i < P; ++i) {
@@ -161,9 +158,15 @@ void kda_backward(const Pass<F>& pass, std::size_t layer, Mat<const F> x, const 
   convolution(kept.q_proj, in.q_taps, dq, names.q_conv1d);
   convolution(kept.k_proj, in.k_taps, dk, names.k_conv1d);
   convolution(kept.v_proj, in.v_taps, dv, names.v_conv1d);
-  pass.linear_backward(x, names.q_proj, dq, dx);
-  pass.linear_backward(x, names.k_proj, dk, dx);
-  pass.linear_backward(x, names.v_proj, dv, dx);
+  const ProfileScope products(ctx.profile, Family::kda_projections);
+  pass.linear_backward(x,
+                       {{gate, dgate_in},
+                        {names.f_a_proj, df_a},
+                        {names.b_proj, dbeta},
+                        {names.q_proj, dq},
+                        {names.k_proj, dk},
+                        {names.v_proj, dv}},
+                       dx);
 }
 
 #define TRIAX_INSTANCES(F)                                                                    \

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <vector>
 
 #include "triax/core/context.h"
 #include "triax/ops/backward/moe.h"
 #include "triax/ops/mla.h"
 #include "triax/ops/segments.h"
+#include "triax/ops/split.h"
 #include "triax/train/parameters.h"
 #include "triax/train/step.h"
 
@@ -25,10 +27,24 @@ struct Pass {
   std::span<const Segment> documents;
   std::size_t rows;
   StepWatch<F>* watch;
+  ops::Products products;
+
+  // Products of one x with several weights; y written.
+  struct Linear {
+    const MatrixView& name;
+    Mat<F> y;
+  };
+  void linear(Mat<const F> x, std::initializer_list<Linear> jobs) const;
+  // Their gradients: dx += the sum of dy W (written when not `accumulate`), each dW += dy^T x.
+  struct LinearGradient {
+    const MatrixView& name;
+    Mat<const F> dy;
+  };
+  void linear_backward(Mat<const F> x, std::initializer_list<LinearGradient> jobs, Mat<F> dx,
+                       bool accumulate = true) const;
+  bool rounds() const { return std::is_same_v<F, float> && products == ops::Products::bf16; }
 
   Mat<F> take(std::size_t columns) const { return ctx.arena.take_mat<F>(rows, columns); }
-  // dx += dy W, dW += dy^T x
-  void linear_backward(Mat<const F> x, const MatrixView& name, Mat<const F> dy, Mat<F> dx) const;
   // dW += dy^T x; dy W alone, written
   Mat<F> linear_backward_first(Mat<const F> x, const MatrixView& name, Mat<const F> dy) const;
 };
@@ -101,8 +117,10 @@ ops::Activation activation_of(const Pass<F>& pass) {
   return {c.act_situ, c.activation_situ_beta, c.activation_situ_linear_beta};
 }
 template <class F>
-void fill_zero(Mat<F> x) {
-  for (std::size_t t = 0; t < x.shape[0]; ++t) std::fill_n(x[t].data, x.shape[1], F{0});
+void fill_zero(Context& ctx, Mat<F> x) {
+  ops::for_row_blocks(ctx, x.shape[0], x.shape[1], [&](std::size_t begin, std::size_t end) {
+    for (std::size_t t = begin; t < end; ++t) std::fill_n(x[t].data, x.shape[1], F{0});
+  });
 }
 
 }  // namespace triax::train

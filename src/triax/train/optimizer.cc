@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "triax/ops/backward/newton_schulz.h"
+#include "triax/ops/split.h"
 
 namespace triax::train {
 namespace {
@@ -89,7 +90,10 @@ Optimizer::Optimizer(const ParameterLayout& layout, const OptimizerSettings& set
     for (const MuonBlock& b : muon_blocks(tensors[i], layout.config())) {
       muon_items_.push_back({i, b.begin, b.rows});
       const std::size_t cols = tensors[i].cols();
-      scratch_ = std::max(scratch_, 2 * b.rows * cols + ops::newton_schulz_scratch(b.rows, cols));
+      const std::size_t own = settings.muon_products == ops::Products::bf16
+                                  ? ops::rounded_newton_schulz_scratch(b.rows, cols)
+                                  : ops::newton_schulz_scratch(b.rows, cols);
+      scratch_ = std::max(scratch_, ops::round_up(2 * ops::round_up(b.rows * cols, 16) + own, 16));
     }
     if (!by_adam(tensors[i].id.row->update)) continue;
     second_offset_[i] = seconds;
@@ -134,14 +138,20 @@ void Optimizer::muon(Context& ctx, double rate, float scale, const Parameters<fl
     const std::size_t cols = t.cols(), n = item.rows * cols, at = item.begin * cols;
     const float* g = gradients[t].data() + at;
     float *momentum = first_.data() + t.offset + at, *w = weights[t].data() + at;
-    float *u = scratch.data() + worker * scratch_, *o = u + n;
+    float *u = scratch.data() + worker * scratch_, *o = u + ops::round_up(n, 16);
+    float* own = o + ops::round_up(n, 16);
     for (std::size_t j = 0; j < n; ++j) {
       const float given = scale * g[j];
       momentum[j] = mu * momentum[j] + given;
       u[j] = given + mu * momentum[j];
     }
-    ops::newton_schulz<float>(Mat<const float>(u, {item.rows, cols}),
-                              Mat<float>(o, {item.rows, cols}), o + n);
+    const Mat<const float> update(u, {item.rows, cols});
+    const Mat<float> orthogonal(o, {item.rows, cols});
+    if (settings_.muon_products == ops::Products::bf16) {
+      ops::rounded_newton_schulz(update, orthogonal, own);
+    } else {
+      ops::newton_schulz<float>(update, orthogonal, own);
+    }
     const auto change = static_cast<float>(
         rate * settings_.muon_rms * std::sqrt(static_cast<double>(std::max(item.rows, cols))));
     for (std::size_t j = 0; j < n; ++j) w[j] = keep * w[j] - change * o[j];

@@ -11,13 +11,15 @@
 #include <vector>
 
 #include "triax/core/context.h"
+#include "triax/ops/backward/products.h"
 #include "triax/train/parameters.h"
 
 namespace triax::train {
 
 struct OptimizerSettings {
-  double muon_momentum = 0.95;  // Nesterov
-  double muon_rms = 0.2;        // of an update, in units of the rate
+  double muon_momentum = 0.95;                       // Nesterov
+  double muon_rms = 0.2;                             // of an update, in units of the rate
+  ops::Products muon_products = ops::Products::f32;  // bf16: Newton-Schulz with rounded factors
   double adam_beta1 = 0.9, adam_beta2 = 0.95, adam_eps = 1e-8;
   double weight_decay = 0.1;
   double clip_norm = 1.0;    // of the whole gradient; 0: not clipped

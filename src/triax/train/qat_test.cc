@@ -7,6 +7,7 @@
 
 #include "support/settings.h"
 #include "triax/checkpoint/checkpoint.h"
+#include "triax/core/mxfp4.h"
 #include "triax/train/init.h"
 
 namespace triax::train {
@@ -65,6 +66,35 @@ TEST(ExportedValues, RoundAsTheTableStoresEachTensor) {
     } else {
       EXPECT_EQ(worst, 0.0) << t.name;
     }
+  }
+}
+
+// The quick way gives what the encoder and the decoder give, ties included.
+TEST(ExportedValues, OfExpertsAreThoseOfTheEncoder) {
+  const ParameterLayout layout(K3Config::load(kFolder));
+  Parameters<float> masters(layout), got(layout);
+  for (const Tensor& t : layout.tensors()) {
+    const std::vector<float> values = normal(t.offset, t.size, std::pow(2.0, t.offset % 40) * 1e-6);
+    std::copy(values.begin(), values.end(), masters[t].begin());
+    if (t.id.row->role != TensorRole::expert_packed) continue;
+    for (std::size_t i = 0; i < 64; ++i) {  // largest 6 or 7: every quarter up to there
+      masters[t][i] = (i % 2 == 0 ? 0.25f : -0.25f) * static_cast<float>(i < 32 ? i % 25 : i % 29);
+    }
+    std::fill_n(masters[t].begin() + 64, 32, 0.0f);
+  }
+  Runner runner(2);
+  exported_values(runner, masters, {}, got);
+  for (const Tensor& t : layout.tensors()) {
+    if (t.id.row->role != TensorRole::expert_packed) continue;
+    const std::size_t rows = t.rows(), cols = t.cols();
+    std::vector<std::uint8_t> packed(rows * cols / 2), scale(rows * cols / kMxfp4Group);
+    mxfp4_encode(masters.as_matrix(t), packed.data(), scale.data());
+    std::vector<float> want(t.size);
+    for (std::size_t r = 0; r < rows; ++r) {
+      mxfp4_decode_row({packed.data(), scale.data(), rows, cols}, r,
+                       std::span(want).subspan(r * cols, cols));
+    }
+    EXPECT_TRUE(same_bits(got[t], want)) << t.name;
   }
 }
 

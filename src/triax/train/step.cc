@@ -7,24 +7,50 @@
 #include "triax/ops/backward/attn_res.h"
 #include "triax/ops/backward/kda.h"
 #include "triax/ops/backward/pointwise.h"
+#include "triax/ops/backward/rounded.h"
 #include "triax/train/forward_ops.h"
 #include "triax/train/layers.h"
 
 namespace triax::train {
 
 template <class F>
-void Pass<F>::linear_backward(Mat<const F> x, const MatrixView& name, Mat<const F> dy,
-                              Mat<F> dx) const {
-  ops::linear_input_gradient<F>(ctx, dy, weights.matrix(name), dx, true);
-  ops::linear_weight_gradient<F>(ctx, x, dy, gradients->matrix(name));
+void Pass<F>::linear(Mat<const F> x, std::initializer_list<Linear> jobs) const {
+  if constexpr (std::is_same_v<F, float>) {
+    if (rounds()) {
+      std::vector<ops::RoundedJob> rounded;
+      for (const Linear& job : jobs) rounded.push_back({weights.matrix(job.name), job.y});
+      ops::rounded_linear(ctx, x, rounded);
+      return;
+    }
+  }
+  for (const Linear& job : jobs) Forward<F>::linear(ctx, x, weights.matrix(job.name), job.y);
+}
+
+template <class F>
+void Pass<F>::linear_backward(Mat<const F> x, std::initializer_list<LinearGradient> jobs, Mat<F> dx,
+                              bool accumulate) const {
+  if constexpr (std::is_same_v<F, float>) {
+    if (rounds()) {
+      std::vector<ops::RoundedGradientJob> rounded;
+      for (const LinearGradient& job : jobs) {
+        rounded.push_back({weights.matrix(job.name), job.dy, gradients->matrix(job.name)});
+      }
+      ops::rounded_linear_backward(ctx, x, rounded, dx, accumulate);
+      return;
+    }
+  }
+  for (const LinearGradient& job : jobs) {
+    ops::linear_input_gradient<F>(ctx, job.dy, weights.matrix(job.name), dx, accumulate);
+    ops::linear_weight_gradient<F>(ctx, x, job.dy, gradients->matrix(job.name));
+    accumulate = true;
+  }
 }
 
 template <class F>
 Mat<F> Pass<F>::linear_backward_first(Mat<const F> x, const MatrixView& name,
                                       Mat<const F> dy) const {
   const Mat<F> dx = take(weights.matrix(name).shape[1]);
-  ops::linear_input_gradient<F>(ctx, dy, weights.matrix(name), dx, false);
-  ops::linear_weight_gradient<F>(ctx, x, dy, gradients->matrix(name));
+  linear_backward(x, {{name, dy}}, dx, false);
   return dx;
 }
 
@@ -76,7 +102,10 @@ class Stack {
     const K3Config& c = pass_.config;
     Mat<F> s = pass_.take(c.hidden_size);
     x_ = pass_.take(c.hidden_size);
-    Forward<F>::embed(pass_.ctx, pass_.weights.matrix(pass_.names.embed_tokens), batch_.ids, s);
+    {
+      const ProfileScope profile(pass_.ctx.profile, Family::embedding);
+      Forward<F>::embed(pass_.ctx, pass_.weights.matrix(pass_.names.embed_tokens), batch_.ids, s);
+    }
     for (std::size_t l = 0; l < c.num_hidden_layers; ++l) s = layer_forward(l, s);
     last_ = s;
   }
@@ -88,6 +117,7 @@ class Stack {
   void backward() {
     const K3Config& c = pass_.config;
     for (std::size_t l = c.num_hidden_layers; l-- > 0;) layer_backward(l);
+    const ProfileScope profile(pass_.ctx.profile, Family::embedding);
     ops::embed_backward<F>(pass_.ctx, batch_.ids, d_.s,
                            pass_.gradients->matrix(pass_.names.embed_tokens));
   }
@@ -112,12 +142,14 @@ class Stack {
   }
   Mat<const F> mixed(const Site<F>& site, std::size_t blocks, Mat<F> s) const {
     if (!mixes(blocks)) return s;
+    const ProfileScope profile(pass_.ctx.profile, Family::depth_mix);
     const Mat<F> out = pass_.take(s.shape[1]);
     Forward<F>::depth_mix(pass_.ctx, sources(blocks, s), mix_vector(site.mix),
                           pass_.config.rms_norm_eps, out);
     return out;
   }
   Mat<F> normed(const Site<F>& site, Mat<const F> x, Mat<F> out) const {
+    const ProfileScope profile(pass_.ctx.profile, Family::norms);
     Forward<F>::rms_norm(pass_.ctx, x, pass_.weights.vector(site.norm), pass_.config.rms_norm_eps,
                          out);
     return out;
@@ -167,6 +199,7 @@ Mat<F> Stack<F>::layer_forward(std::size_t l, Mat<F> s) {
 
   site_forward({names.mlp_res, names.post_attention_layernorm}, blocks_.size(), kept.s_mid, x);
   if (c.ffn(l) == Ffn::dense) {
+    const ProfileScope profile(pass_.ctx.profile, Family::dense_mlp);
     const MlpKept<F> mlp = take_mlp(pass_, names.mlp);
     mlp_forward(pass_, names.mlp, Mat<const F>(x), mlp, s_out);
     kept.ffn = mlp;
@@ -185,9 +218,11 @@ void Stack<F>::site_backward(const Site<F>& site, std::size_t blocks, Mat<F> s, 
   Parameters<F>& grad = *pass_.gradients;
   const F eps = pass_.config.rms_norm_eps;
   const bool mix = mixes(blocks);
+  const ProfileScope norms(pass_.ctx.profile, Family::norms);
   ops::rms_norm_backward<F>(pass_.ctx, x, pass_.weights.vector(site.norm), eps, dnormed,
                             mix ? dnormed : d_.s, !mix, grad.vector(site.norm));
   if (!mix) return;
+  const ProfileScope mixing(pass_.ctx.profile, Family::depth_mix);
   std::vector<Mat<F>> to(d_.blocks.begin(),
                          d_.blocks.begin() + static_cast<std::ptrdiff_t>(blocks));
   to.push_back(d_.s);
@@ -218,8 +253,9 @@ void Stack<F>::layer_backward(std::size_t l) {
     const Site<F> site{names.mlp_res, names.post_attention_layernorm};
     const Mat<const F> in = mixed(site, stored, kept.s_mid);
     const Mat<F> x = normed(site, in, pass_.take(c.hidden_size));
-    fill_zero(dx);
+    fill_zero(pass_.ctx, dx);
     if (c.ffn(l) == Ffn::dense) {
+      const ProfileScope profile(pass_.ctx.profile, Family::dense_mlp);
       mlp_backward(pass_, names.mlp, Mat<const F>(x), std::get<MlpKept<F>>(kept.ffn),
                    Mat<const F>(d_.s), dx);
     } else {
@@ -233,7 +269,7 @@ void Stack<F>::layer_backward(std::size_t l) {
   const Site<F> site{names.self_attention_res, names.input_layernorm};
   const Mat<const F> in = mixed(site, kept.blocks, kept.s_in);
   const Mat<F> x = normed(site, in, pass_.take(c.hidden_size));
-  fill_zero(dx);
+  fill_zero(pass_.ctx, dx);
   if (c.is_kda(l)) {
     kda_backward(pass_, l, Mat<const F>(x), std::get<KdaKept<F>>(kept.attention),
                  Mat<const F>(d_.s), dx);
@@ -250,15 +286,16 @@ void Stack<F>::layer_backward(std::size_t l) {
 template <class F>
 StepLoss Stack<F>::head(F scale, Vec<F> losses, Mat<F> logits) {
   Context& ctx = pass_.ctx;
+  const ProfileScope profile(ctx.profile, Family::lm_head);
   const K3Config& c = pass_.config;
   const std::size_t T = pass_.rows;
   const bool gradients = pass_.gradients != nullptr;
   if (gradients) {
     d_.s = pass_.take(c.hidden_size);
-    fill_zero(d_.s);
+    fill_zero(pass_.ctx, d_.s);
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
       d_.blocks.push_back(pass_.take(c.hidden_size));
-      fill_zero(d_.blocks.back());
+      fill_zero(pass_.ctx, d_.blocks.back());
     }
   }
   const Arena::Scope scope(ctx.arena);
@@ -270,7 +307,14 @@ StepLoss Stack<F>::head(F scale, Vec<F> losses, Mat<F> logits) {
   const Mat<const F> w = pass_.weights.matrix(name);
   const std::span<F> own = ctx.arena.template take<F>(T);
   const Vec<F> row_losses = losses.data != nullptr ? losses : Vec<F>(own);
-  for (std::size_t t = 0; t < T; t += kHeadRows) {
+  const bool rounded = gradients && pass_.rounds();
+  if constexpr (std::is_same_v<F, float>) {
+    if (rounded) {
+      ops::rounded_head(ctx, x, w, batch_.targets, scale, row_losses, dx,
+                        pass_.gradients->matrix(name));
+    }
+  }
+  for (std::size_t t = rounded ? T : 0; t < T; t += kHeadRows) {
     const Arena::Scope block(ctx.arena);
     const std::size_t end = std::min(T, t + kHeadRows);
     const Mat<F> rows = ctx.arena.template take_mat<F>(end - t, c.vocab_size);
@@ -295,7 +339,8 @@ StepLoss Stack<F>::head(F scale, Vec<F> losses, Mat<F> logits) {
 
 template <class F>
 StepLoss run(Context& ctx, const Parameters<F>& weights, const TrainBatch& batch, F scale,
-             Parameters<F>* gradients, StepWatch<F>* watch, Vec<F> losses, Mat<F> logits) {
+             Parameters<F>* gradients, StepWatch<F>* watch, Vec<F> losses, Mat<F> logits,
+             const StepOptions& options) {
   const ParameterLayout& layout = weights.layout();
   const K3Config& c = layout.config();
   const std::size_t T = batch.ids.size();
@@ -318,7 +363,8 @@ StepLoss run(Context& ctx, const Parameters<F>& weights, const TrainBatch& batch
     }
   }
   const Arena::Scope scope(ctx.arena);
-  const Pass<F> pass{ctx, c, layout.names(), weights, gradients, batch.documents, T, watch};
+  const Pass<F> pass{ctx, c,     layout.names(),  weights, gradients, batch.documents,
+                     T,   watch, options.products};
   Stack<F> stack(pass, batch);
   stack.forward();
   const StepLoss loss = stack.head(scale, losses, logits);
@@ -330,15 +376,16 @@ StepLoss run(Context& ctx, const Parameters<F>& weights, const TrainBatch& batch
 
 template <class F>
 StepLoss loss_and_gradient(Context& ctx, const Parameters<F>& weights, const TrainBatch& batch,
-                           F scale, Parameters<F>& gradients, StepWatch<F>* watch, Vec<F> losses) {
+                           F scale, Parameters<F>& gradients, StepWatch<F>* watch, Vec<F> losses,
+                           const StepOptions& options) {
   TRIAX_CHECK(&gradients.layout() == &weights.layout());
-  return run<F>(ctx, weights, batch, scale, &gradients, watch, losses, {});
+  return run<F>(ctx, weights, batch, scale, &gradients, watch, losses, {}, options);
 }
 
 template <class F>
 StepLoss loss_only(Context& ctx, const Parameters<F>& weights, const TrainBatch& batch,
                    Vec<F> losses, Mat<F> logits, StepWatch<F>* watch) {
-  return run<F>(ctx, weights, batch, F{1}, nullptr, watch, losses, logits);
+  return run<F>(ctx, weights, batch, F{1}, nullptr, watch, losses, logits, {});
 }
 
 std::size_t activation_numbers(const K3Config& c, std::size_t tokens, std::size_t documents) {
@@ -370,7 +417,8 @@ std::size_t activation_numbers(const K3Config& c, std::size_t tokens, std::size_
 
 #define TRIAX_INSTANCES(F)                                                                     \
   template StepLoss loss_and_gradient<F>(Context&, const Parameters<F>&, const TrainBatch&, F, \
-                                         Parameters<F>&, StepWatch<F>*, Vec<F>);               \
+                                         Parameters<F>&, StepWatch<F>*, Vec<F>,                \
+                                         const StepOptions&);                                  \
   template StepLoss loss_only<F>(Context&, const Parameters<F>&, const TrainBatch&, Vec<F>,    \
                                  Mat<F>, StepWatch<F>*)
 TRIAX_INSTANCES(float);

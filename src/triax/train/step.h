@@ -18,6 +18,7 @@
 
 #include "triax/core/context.h"
 #include "triax/ops/backward/linear.h"
+#include "triax/ops/backward/products.h"
 #include "triax/ops/segments.h"
 #include "triax/train/parameters.h"
 
@@ -48,13 +49,20 @@ struct StepLoss {
   double mean() const { return counted == 0 ? 0 : sum / static_cast<double>(counted); }
 };
 
+struct StepOptions {
+  // bf16: products with weights round both factors, in float32 training only; what exactly stands
+  // in docs/math/training.md. Gradients are then those of float32 within about 1 % of a tensor's
+  // largest.
+  ops::Products products = ops::Products::f32;
+};
+
 // Adds scale * d(sum of losses) / d(tensor) to `gradients` for every tensor, in an order that does
 // not depend on the number of threads. The router's bias gets nothing. With tied embeddings both
 // uses add to the one tensor. losses [T], when not empty, receives each row's loss.
 template <class F>
 StepLoss loss_and_gradient(Context& ctx, const Parameters<F>& weights, const TrainBatch& batch,
                            F scale, Parameters<F>& gradients, StepWatch<F>* watch = nullptr,
-                           Vec<F> losses = {});
+                           Vec<F> losses = {}, const StepOptions& options = {});
 
 // The forward pass alone. In float32 it is inference's pass in f32 mode by the recurrent form of
 // KDA and the expanded form of MLA, operation by operation: equal bit for bit. logits [T, vocab],

@@ -1,6 +1,7 @@
 // Gradient of the depth mix, row by row.
 #include "triax/ops/backward/attn_res.h"
 
+#include "triax/ops/backward/kernels.h"
 #include "triax/ops/backward/loops.h"
 
 namespace triax::ops {
@@ -33,6 +34,10 @@ void depth_mix_backward(Context& ctx, std::span<const Mat<const F>> sources, Vec
       F* out = dsources[i][t].data;
       const F prob = p[i], dl = prob * (seen[i] - mean), up = dl * r[i];
       const F back = up * r[i] * r[i] * along[i] / static_cast<F>(N);
+      if constexpr (std::is_same_v<F, float>) {
+        training_kernels().mix_back(v, w.data, given, prob, up, back, N, out, partial);
+        continue;
+      }
       for (std::size_t d = 0; d < N; ++d) {
         partial[d] += up * v[d];
         out[d] += prob * given[d] + up * w[d] - back * v[d];

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "triax/ops/backward/kernels.h"
 #include "triax/ops/backward/loops.h"
 
 namespace triax::ops {
@@ -99,6 +100,10 @@ struct Stretch {
     const F* before = state(i);
     F *after = state(i + 1), *alpha = decay + i * K, *error = u + i * V;
     loops::exp(r.g, K, alpha);
+    if constexpr (std::is_same_v<F, float>) {
+      training_kernels().kda_recompute(before, alpha, r.k, r.v, r.beta, K, V, error, after);
+      return;
+    }
     for (std::size_t d = 0; d < K; ++d) row_k[d] = -alpha[d] * r.k[d];
     std::copy_n(r.v, V, error);
     loops::gemm_nn(row_k, K, before, V, error, V, 1, V, K, true);  // v - S'^T k
@@ -149,6 +154,14 @@ void backward_step(const Stretch<F>& s, std::size_t i, const Row<F>& r, F scale,
                    const RowGradients<F>& out) {
   const std::size_t K = s.K, V = s.V;
   const F *before = s.state(i), *after = s.state(i + 1), *alpha = s.decay + i * K;
+  if constexpr (std::is_same_v<F, float>) {
+    kernels().scale(scale, r.q, K, s.row_k);
+    *out.beta =
+        training_kernels().kda_back(before, after, alpha, s.row_k, r.k, s.u + i * V, d_o, r.beta, K,
+                                    V, s.dS, out.q, out.k, out.v, out.g, s.row_v);
+    kernels().scale(scale, out.q, K, out.q);
+    return;
+  }
   for (std::size_t d = 0; d < K; ++d) {
     const F q = scale * r.q[d];
     for (std::size_t j = 0; j < V; ++j) s.dS[d * V + j] += q * d_o[j];

@@ -80,11 +80,10 @@ void cross_entropy(Context& ctx, Mat<F> logits, Vec<const std::int32_t> targets,
         continue;
       }
       const auto target = static_cast<std::size_t>(targets[t]);
-      const F largest = *std::max_element(row, row + V), wanted = row[target];
+      const F largest = loops::largest(row, V), wanted = row[target];
       const F sum = loops::exp_sum(row, largest, V, row);
       losses[t] = std::log(sum) + largest - wanted;
-      const F factor = scale / sum;
-      for (std::size_t v = 0; v < V; ++v) row[v] *= factor;
+      loops::scale<F>(scale / sum, row, V, row);
       row[target] -= scale;
     }
   });

@@ -47,6 +47,24 @@ void axpy(F a, const F* x, std::size_t n, F* y) {  // y += a x
 }
 
 template <Number F>
+void scale(F a, const F* x, std::size_t n, F* y) {  // a x
+  if constexpr (std::is_same_v<F, float>) {
+    kernels().scale(a, x, n, y);
+  } else {
+    for (std::size_t i = 0; i < n; ++i) y[i] = a * x[i];
+  }
+}
+
+template <Number F>
+F largest(const F* x, std::size_t n) {  // n >= 1
+  if constexpr (std::is_same_v<F, float>) {
+    return kernels().max(x, n);
+  } else {
+    return *std::max_element(x, x + n);
+  }
+}
+
+template <Number F>
 void sigmoid(const F* x, std::size_t n, F* y) {
   if constexpr (std::is_same_v<F, float>) {
     kernels().sigmoid(x, n, y);

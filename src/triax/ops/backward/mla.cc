@@ -43,10 +43,9 @@ F softmax_rows(F* p, std::size_t ld, std::size_t first, std::size_t n, F scale) 
   for (std::size_t i = 0; i < n; ++i) {
     F* row = p + i * ld;
     const std::size_t seen = first + i + 1;
-    for (std::size_t s = 0; s < seen; ++s) row[s] *= scale;
-    const F shift = *std::max_element(row, row + seen);
-    const F inverse = 1 / loops::exp_sum(row, shift, seen, row);
-    for (std::size_t s = 0; s < seen; ++s) row[s] *= inverse;
+    loops::scale(scale, row, seen, row);
+    const F shift = loops::largest(row, seen);
+    loops::scale<F>(1 / loops::exp_sum(row, shift, seen, row), row, seen, row);
     std::fill(row + seen, row + first + n, F{0});
     largest = std::max(largest, shift);
   }

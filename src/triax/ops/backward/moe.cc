@@ -185,11 +185,8 @@ void experts_backward(Context& ctx, Mat<const F> z, const ExpertPairs& pairs, Ma
       const F *g = gate[b.begin + i].data, *u = up[b.begin + i].data;
       const F weight = weights[choice / k][choice % k];
       F *h = m.h + i * W, *back = m.back + i * W;
-      activate_forward_row(activation, g, u, W, h);
-      dweights[choice / k][choice % k] = loops::dot<F>(h, back, W);
-      for (std::size_t j = 0; j < W; ++j) back[j] *= weight;
-      for (std::size_t j = 0; j < L; ++j) m.dy[i * L + j] *= weight;
-      activate_backward_row<F>(activation, g, u, back, W, m.dgate + i * W, m.dup + i * W);
+      dweights[choice / k][choice % k] = activate_backward_weighted<F>(
+          activation, g, u, back, weight, W, m.dgate + i * W, m.dup + i * W, h);
     }
     loops::gemm_tn(m.dy, L, m.h, W, d.w2.data, d.w2.stride, L, W, n, true);
     loops::gemm_tn(m.dgate, W, m.z, L, d.w1.data, d.w1.stride, W, L, n, true);

@@ -2,6 +2,7 @@
 #include "triax/ops/backward/newton_schulz.h"
 
 #include "triax/ops/backward/loops.h"
+#include "triax/ops/backward/rounded_tiles.h"
 
 namespace triax::ops {
 
@@ -40,6 +41,81 @@ void newton_schulz(Mat<const F> u, Mat<F> out, F* scratch) {
   for (std::size_t i = 0; i < u.shape[0]; ++i) {
     for (std::size_t j = 0; j < u.shape[1]; ++j) {
       out[i][j] = turned ? x[j * cols + i] : x[i * cols + j];
+    }
+  }
+}
+
+namespace {
+
+// The two operands that are made of X, and those of the Gram matrix or the polynomial of it. X is
+// never transposed: with more rows than columns the products run over its rows.
+struct RoundedScratch {
+  Tiles gram_left, gram_right;  // of X
+  Tiles x;                      // X as the factor of the polynomial
+  Tiles small_left, small_right;
+  float *gram, *poly;  // [r, r]
+  std::size_t numbers;
+
+  RoundedScratch(float* memory, std::size_t rows, std::size_t cols) {
+    const std::size_t r = std::min(rows, cols), c = std::max(rows, cols);
+    std::size_t used = 0;
+    const auto take = [&](std::size_t n) {
+      float* at = memory == nullptr ? nullptr : memory + used;
+      used += round_up(n, kAlignment / sizeof(float));
+      return at;
+    };
+    const auto tiles = [&](std::size_t n, std::size_t k) {
+      return Tiles(reinterpret_cast<bf16*>(take(Tiles::size(n, k) / 2)), k);
+    };
+    gram_left = tiles(r, c), gram_right = tiles(r, c);
+    x = tiles(c, r);
+    small_left = tiles(r, r), small_right = tiles(r, r);
+    gram = take(r * r), poly = take(r * r);
+    numbers = used;
+  }
+};
+
+}  // namespace
+
+std::size_t rounded_newton_schulz_scratch(std::size_t rows, std::size_t cols) {
+  return RoundedScratch(nullptr, rows, cols).numbers;
+}
+
+void rounded_newton_schulz(Mat<const float> u, Mat<float> out, float* scratch) {
+  constexpr float a = 3.4445f, b = -4.7750f, c = 2.0315f;
+  TRIAX_CHECK(u.shape == out.shape && u.dense() && out.dense());
+  const KernelTable& table = kernels();
+  const RoundedKernels& k = *training_kernels().rounded;
+  const std::size_t R = u.shape[0], C = u.shape[1], r = std::min(R, C);
+  const bool tall = R > C;
+  const RoundedScratch m(scratch, R, C);
+  const Mat<float> gram(m.gram, {r, r}), poly(m.poly, {r, r});
+  float squares = 0;
+  for (std::size_t i = 0; i < R; ++i) squares += table.sum_squares(u[i].data, C);
+  table.scale(1 / (std::sqrt(squares) + 1e-7f), u.data, R * C, out.data);
+  for (std::size_t step = 0; step < kNewtonSchulzSteps; ++step) {
+    if (tall) {
+      left_of_cols(k, out, m.gram_left);
+      right_of_cols(k, out, m.gram_right);
+      left_of_rows(k, out, m.x);
+    } else {
+      left_of_rows(k, out, m.gram_left);
+      right_of_rows(k, out, m.gram_right);
+      right_of_cols(k, out, m.x);
+    }
+    multiply(k, m.gram_left, m.gram_right, gram, false);
+    left_of_rows(k, gram, m.small_left);  // symmetric: rows are columns
+    right_of_rows(k, gram, m.small_right);
+    multiply(k, m.small_left, m.small_right, poly, false);
+    table.scale(c, poly.data, r * r, poly.data);
+    table.axpy(b, gram.data, r * r, poly.data);
+    for (std::size_t i = 0; i < r; ++i) poly[i][i] += a;
+    if (tall) {
+      right_of_rows(k, poly, m.small_right);
+      multiply(k, m.x, m.small_right, out, false);
+    } else {
+      left_of_rows(k, poly, m.small_left);
+      multiply(k, m.small_left, m.x, out, false);
     }
   }
 }

@@ -17,4 +17,9 @@ std::size_t newton_schulz_scratch(std::size_t rows, std::size_t cols);
 template <class F>
 void newton_schulz(Mat<const F> u, Mat<F> out, F* scratch);
 
+// The same in float32 with the factors of its products rounded to BF16 (Products::bf16). u and out
+// are dense.
+std::size_t rounded_newton_schulz_scratch(std::size_t rows, std::size_t cols);
+void rounded_newton_schulz(Mat<const float> u, Mat<float> out, float* scratch);
+
 }  // namespace triax::ops

@@ -1,6 +1,7 @@
 // Gradients of norms, gates and activations, row by row.
 #include "triax/ops/backward/pointwise.h"
 
+#include "triax/ops/backward/kernels.h"
 #include "triax/ops/backward/loops.h"
 
 namespace triax::ops {
@@ -24,6 +25,11 @@ void rms_norm_backward(Context& ctx, Mat<const F> x, Vec<const F> w, F eps, Mat<
   loops::sum_over_rows(ctx, x.shape[0], N, N, dw.data,
                        [&](std::size_t begin, std::size_t end, F* partial) {
                          for (std::size_t t = begin; t < end; ++t) {
+                           if constexpr (std::is_same_v<F, float>) {
+                             training_kernels().rms_norm_back(x[t].data, w.data, eps, dy[t].data, N,
+                                                              accumulate, dx[t].data, partial);
+                             continue;
+                           }
                            const F *in = x[t].data, *d = dy[t].data;
                            F* out = dx[t].data;
                            const F r = loops::inverse_rms(in, eps, N);
@@ -53,6 +59,11 @@ void rms_norm_gated_backward(Context& ctx, Mat<const F> o, Vec<const F> w, Mat<c
   const auto row = [&](std::size_t t, std::size_t c, F* s, F* partial) {
     const F *in = o[t].data + c, *d = dy[t].data + c;
     F *to_o = d_o[t].data + c, *to_gate = dgate[t].data + c, *h = s + D;
+    if constexpr (std::is_same_v<F, float>) {
+      training_kernels().rms_norm_gated_back(in, w.data, gate[t].data + c, eps, d, D, to_o, to_gate,
+                                             partial);
+      return;
+    }
     loops::sigmoid(gate[t].data + c, D, s);
     for (std::size_t i = 0; i < D; ++i) h[i] = d[i] * s[i] * w[i];
     const F r = loops::inverse_rms(in, eps, D);
@@ -84,6 +95,10 @@ void l2_norm_backward(Context& ctx, Mat<const F> x, std::size_t D, F eps, Mat<co
       for (std::size_t c = 0; c < N; c += D) {
         const F *in = x[t].data + c, *d = dy[t].data + c;
         F* out = dx[t].data + c;
+        if constexpr (std::is_same_v<F, float>) {
+          training_kernels().l2_norm_back(in, eps, d, D, out);
+          continue;
+        }
         const F r = 1 / std::sqrt(loops::dot(in, in, D) + eps);
         const F back = r * r * r * loops::dot(in, d, D);
         for (std::size_t i = 0; i < D; ++i) out[i] = r * d[i] - in[i] * back;
@@ -107,19 +122,25 @@ void mul_sigmoid_backward(Context& ctx, Mat<const F> x, Mat<const F> gate, Mat<c
                           Mat<F> dx, Mat<F> dgate) {
   TRIAX_CHECK(gate.shape == x.shape && dy.shape == x.shape);
   TRIAX_CHECK(dx.shape == x.shape && dgate.shape == x.shape);
-  for_row_stretches(ctx, x.shape[0], x.shape[1],
-                    [&](std::size_t t, std::size_t begin, std::size_t end) {
-                      for_pieces_of(end - begin, [&](std::size_t at, std::size_t n) {
-                        const std::size_t c = begin + at;
-                        F s[kPiece];
-                        loops::sigmoid(gate[t].data + c, n, s);
-                        for (std::size_t i = 0; i < n; ++i) {
-                          const F given = dy[t][c + i], value = x[t][c + i];
-                          dx[t][c + i] = given * s[i];
-                          dgate[t][c + i] = given * value * s[i] * (1 - s[i]);
-                        }
-                      });
-                    });
+  for_row_stretches(
+      ctx, x.shape[0], x.shape[1], [&](std::size_t t, std::size_t begin, std::size_t end) {
+        if constexpr (std::is_same_v<F, float>) {
+          training_kernels().mul_sigmoid_back(x[t].data + begin, gate[t].data + begin,
+                                              dy[t].data + begin, end - begin, dx[t].data + begin,
+                                              dgate[t].data + begin);
+          return;
+        }
+        for_pieces_of(end - begin, [&](std::size_t at, std::size_t n) {
+          const std::size_t c = begin + at;
+          F s[kPiece];
+          loops::sigmoid(gate[t].data + c, n, s);
+          for (std::size_t i = 0; i < n; ++i) {
+            const F given = dy[t][c + i], value = x[t][c + i];
+            dx[t][c + i] = given * s[i];
+            dgate[t][c + i] = given * value * s[i] * (1 - s[i]);
+          }
+        });
+      });
 }
 
 template <class F>
@@ -139,6 +160,10 @@ void activate_forward_row(const Activation& a, const F* gate, const F* up, std::
 template <class F>
 void activate_backward_row(const Activation& a, const F* gate, const F* up, const F* dy,
                            std::size_t n_all, F* dgate, F* dup) {
+  if constexpr (std::is_same_v<F, float>) {
+    activate_backward_weighted<F>(a, gate, up, dy, 1, n_all, dgate, dup, nullptr);
+    return;
+  }
   const F beta = a.beta, linear = a.linear_beta;
   for_pieces_of(n_all, [&](std::size_t c, std::size_t n) {
     F s[kPiece], ta[kPiece], tb[kPiece];
@@ -166,6 +191,29 @@ void activate_backward_row(const Activation& a, const F* gate, const F* up, cons
 }
 
 template <class F>
+F activate_backward_weighted(const Activation& a, const F* gate, const F* up, const F* dy, F weight,
+                             std::size_t n, F* dgate, F* dup, F* y) {
+  if constexpr (std::is_same_v<F, float>) {
+    const TrainingKernels& k = training_kernels();
+    return a.situ ? k.situ_back(gate, up, a.beta, a.linear_beta, dy, weight, n, dgate, dup, y)
+                  : k.swiglu_back(gate, up, dy, weight, n, dgate, dup, y);
+  } else {
+    F along = 0;
+    for_pieces_of(n, [&](std::size_t c, std::size_t count) {
+      F h[kPiece], given[kPiece];
+      activate_forward_row(a, gate + c, up + c, count, h);
+      along += loops::dot(h, dy + c, count);
+      for (std::size_t i = 0; i < count; ++i) {
+        given[i] = weight * dy[c + i];
+        if (y != nullptr) y[c + i] = weight * h[i];
+      }
+      activate_backward_row<F>(a, gate + c, up + c, given, count, dgate + c, dup + c);
+    });
+    return along;
+  }
+}
+
+template <class F>
 void activate_backward(Context& ctx, Mat<const F> gate, Mat<const F> up, const Activation& a,
                        Mat<const F> dy, Mat<F> dgate, Mat<F> dup) {
   TRIAX_CHECK(up.shape == gate.shape && dy.shape == gate.shape);
@@ -189,6 +237,14 @@ void kda_gate_backward(Context& ctx, Mat<const F> raw, Vec<const F> A, Vec<const
   const std::span<F> sums = ctx.arena.take<F>(N + H);
   std::fill(sums.begin(), sums.end(), F{0});
   const auto head = [&](std::size_t t, std::size_t h, F* partial) {
+    if constexpr (std::is_same_v<F, float>) {
+      if (bounded) {
+        partial[N + h] += training_kernels().kda_gate_back(
+            raw[t].data + h * K, dt_bias.data + h * K, A[h], lower_bound, dg[t].data + h * K, K,
+            draw[t].data + h * K, partial + h * K);
+        return;
+      }
+    }
     for_pieces_of(K, [&](std::size_t at, std::size_t n) {
       const std::size_t c = h * K + at;
       F z[kPiece], p[kPiece], e[kPiece];
@@ -232,6 +288,8 @@ void kda_gate_backward(Context& ctx, Mat<const F> raw, Vec<const F> A, Vec<const
                                         Mat<F>, Mat<F>);                                           \
   template void activate_backward_row<F>(const Activation&, const F*, const F*, const F*,          \
                                          std::size_t, F*, F*);                                     \
+  template F activate_backward_weighted<F>(const Activation&, const F*, const F*, const F*, F,     \
+                                           std::size_t, F*, F*, F*);                               \
   template void activate_forward_row<F>(const Activation&, const F*, const F*, std::size_t, F*);   \
   template void activate_backward<F>(Context&, Mat<const F>, Mat<const F>, const Activation&,      \
                                      Mat<const F>, Mat<F>, Mat<F>);                                \

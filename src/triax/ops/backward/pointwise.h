@@ -45,6 +45,11 @@ void activate_backward(Context& ctx, Mat<const F> gate, Mat<const F> up, const A
 template <class F>
 void activate_backward_row(const Activation& a, const F* gate, const F* up, const F* dy,
                            std::size_t n, F* dgate, F* dup);
+// Of weight * y: y, when given, receives that, and the result is the sum of dy y without the
+// weight.
+template <class F>
+F activate_backward_weighted(const Activation& a, const F* gate, const F* up, const F* dy, F weight,
+                             std::size_t n, F* dgate, F* dup, F* y);
 template <class F>
 void activate_forward_row(const Activation& a, const F* gate, const F* up, std::size_t n, F* y);
 

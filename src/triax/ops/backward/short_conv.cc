@@ -1,6 +1,7 @@
 // Gradient of the short convolution: an item owns a stripe of channels over all rows.
 #include "triax/ops/backward/short_conv.h"
 
+#include "triax/ops/backward/kernels.h"
 #include "triax/ops/backward/loops.h"
 
 namespace triax::ops {
@@ -44,6 +45,15 @@ void short_conv_backward(Context& ctx, Mat<const F> x, Mat<const F> w,
   };
   ctx.pool.parallel_for(ceil_div(C, kStripe), [&](std::size_t item, std::size_t) {
     const std::size_t c = item * kStripe, n = std::min(kStripe, C - c);
+    if constexpr (std::is_same_v<F, float>) {
+      for (const Segment& s : segments) {
+        training_kernels().conv_back(x.data + s.begin * x.stride + c, x.stride, w.data + c,
+                                     w.stride, taps, s.rows, dy.data + s.begin * dy.stride + c,
+                                     dy.stride, n, dx.data + s.begin * dx.stride + c, dx.stride,
+                                     dw.data + c, dw.stride);
+      }
+      return;
+    }
     F sums[kMaxTaps][kStripe] = {};
     for (const Segment& s : segments) stripe(s, c, n, sums);
     for (std::size_t j = 0; j < taps; ++j) {
