@@ -96,7 +96,8 @@ def packages():
     package_of = {"fmt": "libfmt-dev", "nlohmann_json": "nlohmann-json3-dev",
                   "simdjson": "libsimdjson-dev", "CLI11": "libcli11-dev", "OpenSSL": "libssl-dev",
                   "GTest": "libgtest-dev", "benchmark": "libbenchmark-dev", "dnnl": "libdnnl-dev",
-                  "rapidcheck": "librapidcheck-dev", "Threads": "g++", "Python3": "python3"}
+                  "rapidcheck": "librapidcheck-dev", "Threads": "g++", "Python3": "python3",
+                  "LibEdit": "libedit-dev"}
     listed = {line.strip() for line in (ROOT / "packages.txt").read_text().splitlines()
               if line.strip() and not line.startswith("#")}
     for name, path in files():

@@ -13,6 +13,7 @@ void on_interrupt(int) {
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
+  seen = 0;
   struct sigaction action{};
   action.sa_handler = on_interrupt;
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);

@@ -5,7 +5,8 @@
 
 namespace triax::cli {
 
-// While it lives, the first Ctrl-C only makes interrupted() true; a second one ends the program.
+// While it lives, the first Ctrl-C only makes interrupted() true; a second one ends the program. A
+// new one starts without any.
 class InterruptGuard {
  public:
   InterruptGuard();

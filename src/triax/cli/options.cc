@@ -16,7 +16,8 @@ constexpr std::string_view kOverview =
     "\n"
     "usage: triax COMMAND [options]        triax COMMAND --help\n"
     "\n"
-    "  run         generate text after a prompt\n"
+    "  run         an answer to a prompt, or the text that follows it\n"
+    "  chat        a conversation in the terminal\n"
     "  logits      logits of every position as a .npy file\n"
     "  eval        loss, perplexity and bits per byte of a text\n"
     "  tokenize    text to token ids\n"
@@ -73,6 +74,7 @@ class Parser {
     app_.add_flag("-h,--help", help_);
     app_.add_flag("--version", version_);
     add_run();
+    add_chat();
     add_logits();
     add_eval();
     add_bench();
@@ -188,20 +190,18 @@ class Parser {
         ->type_name("N");
   }
 
-  void add_run() {
-    RunCommand& c = run_;
-    CLI::App* sub =
-        command("run", "Generate text after a prompt; text on stdout, the rest on stderr.",
-                "triax run -m models/k3 \"Once upon a time\" -n 100 --temp 0.6", c);
-    sub->add_option("prompt", c.prompt, "the text to go on from; - reads standard input");
-    add_model(sub, c);
-    sub->add_option("-n", c.max_tokens, "stop after so many tokens (default 256)")
+  // Length and sampling of what is generated; the defaults are those of the struct.
+  template <class C>
+  static void add_sampling(CLI::App* sub, C& c) {
+    sub->add_option("-n", c.max_tokens,
+                    fmt::format("stop after so many tokens (default {})", c.max_tokens))
         ->check(Whole(1, kManyTokens))
         ->type_name("N");
     sub->add_option("--temp", c.temperature, "temperature (default 1); 0 takes the likeliest token")
         ->check(Between(0, 100))
         ->type_name("X");
-    sub->add_option("--top-p", c.top_p, "keep the likeliest tokens up to this sum (default 1: all)")
+    sub->add_option("--top-p", c.top_p,
+                    fmt::format("keep the likeliest tokens up to this sum (default {})", c.top_p))
         ->check(Between(0, 1, false))
         ->type_name("P");
     sub->add_option("--top-k", c.top_k, "keep the K likeliest tokens (default 0: all)")
@@ -215,7 +215,27 @@ class Parser {
            "same seed, same text (default: drawn, and told at the end)")
         ->check(Whole(0, kAnySeed))
         ->type_name("N");
-    sub->add_flag("--raw", c.raw, "feed the prompt as plain text, without a chat format");
+  }
+  static void add_effort(CLI::App* sub, std::string& effort, bool& hide_thinking) {
+    sub->add_option("--effort", effort,
+                    "how much to think: low, high, max (default), or none for no thinking")
+        ->check(CLI::IsMember({"low", "high", "max", "none"}))
+        ->type_name("LEVEL");
+    sub->add_flag("--hide-thinking", hide_thinking, "show the answer alone");
+  }
+
+  void add_run() {
+    RunCommand& c = run_;
+    CLI::App* sub =
+        command("run",
+                "The answer to a prompt, where the model has a chat format; else, and with --raw, the "
+                "text that\nfollows it. Text on stdout, the rest on stderr.",
+                "triax run -m models/k3 \"Once upon a time\" -n 100 --temp 0.6", c);
+    sub->add_option("prompt", c.prompt, "the question or the text to go on from; - reads standard input");
+    add_model(sub, c);
+    add_sampling(sub, c);
+    add_effort(sub, c.effort, c.hide_thinking);
+    sub->add_flag("--raw", c.raw, "go on from the prompt as plain text, without a chat format");
     sub->add_option("--ids", c.ids_file,
                     "token ids instead of a prompt: JSON array or blanks between")
         ->type_name("FILE");
@@ -224,6 +244,26 @@ class Parser {
     add_trunk(sub, c);
     add_threads(sub, c);
     add_json(sub, c);
+  }
+
+  void add_chat() {
+    ChatCommand& c = chat_;
+    CLI::App* sub = command("chat",
+                            "A conversation. Without a terminal each line of standard input is a "
+                            "message; answers on stdout,\nthe rest on stderr. /help in the chat lists "
+                            "its commands.",
+                            "triax chat -m models/k3 --system \"You answer in one sentence.\"", c);
+    add_model(sub, c);
+    sub->add_option("--system", c.system, "the system message")->type_name("TEXT");
+    sub->add_option("--load", c.load, "go on with a conversation that /save wrote")
+        ->type_name("FILE");
+    add_sampling(sub, c);
+    add_effort(sub, c.effort, c.hide_thinking);
+    sub->add_flag("--no-history", c.no_history, "keep no file of the lines that were typed");
+    sub->add_flag("--recompute", c.recompute, "compute every turn from its first token on");
+    add_precision(sub, c.precision);
+    add_trunk(sub, c);
+    add_threads(sub, c);
   }
 
   void add_logits() {
@@ -399,6 +439,7 @@ class Parser {
   bool help_ = false, version_ = false;
   std::function<Command()> take_;
   RunCommand run_;
+  ChatCommand chat_;
   LogitsCommand logits_;
   EvalCommand eval_;
   BenchCommand bench_;

@@ -44,6 +44,21 @@ struct RunCommand : Common {
   Precision precision = Precision::bf16;
   bool raw = false;
   bool stats = false;
+  std::string effort = "max";  // of thinking; none: no thinking
+  bool hide_thinking = false;
+};
+
+struct ChatCommand : Common {
+  std::string system, load;
+  std::string effort = "max";
+  std::size_t max_tokens = 2048;  // an answer
+  float temperature = 1.0f, top_p = 0.95f, min_p = 0.0f;
+  std::size_t top_k = 0;
+  std::optional<std::uint64_t> seed;
+  Precision precision = Precision::bf16;
+  bool hide_thinking = false;
+  bool no_history = false;
+  bool recompute = false;  // every turn from its first token on
 };
 
 struct LogitsCommand : Common {
@@ -108,7 +123,7 @@ struct PackCommand : Common {
 struct SelftestCommand : Common {};
 struct DoctorCommand : Common {};
 
-using Command = std::variant<RunCommand, LogitsCommand, EvalCommand, BenchCommand, TokenizeCommand,
+using Command = std::variant<RunCommand, ChatCommand, LogitsCommand, EvalCommand, BenchCommand, TokenizeCommand,
                              DetokenizeCommand, InspectCommand, SynthCommand, PackCommand,
                              SelftestCommand, DoctorCommand>;
 

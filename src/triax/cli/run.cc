@@ -1,4 +1,4 @@
-// `triax run`: text after a prompt, as it comes.
+// `triax run`: the answer to a prompt, or the text after it, as it comes.
 #include <unistd.h>
 
 #include <cstdio>
@@ -7,7 +7,10 @@
 #include <optional>
 #include <random>
 
+#include "triax/chat/render.h"
+#include "triax/cli/answer_out.h"
 #include "triax/cli/commands.h"
+#include "triax/cli/default_model.h"
 #include "triax/cli/format.h"
 #include "triax/cli/ids_file.h"
 #include "triax/cli/interrupt.h"
@@ -21,25 +24,42 @@
 namespace triax::cli {
 namespace {
 
-// Ids as text where there is a tokenizer, as numbers where there is none.
+// What goes through the model first.
+struct Prompt {
+  std::vector<std::int32_t> ids;
+  std::optional<chat::Channel> opened;  // in chat form: where the answer begins
+};
+
+// Ids as an answer in chat form, as text where there is a tokenizer, as numbers where there is
+// none.
 class TextOut {
  public:
-  TextOut(const Tokenizer* tokenizer, bool stream) : stream_(stream) {
-    if (tokenizer != nullptr) decoder_.emplace(*tokenizer);
+  TextOut(const RunCommand& c, const LoadedModel& m, const Prompt& prompt) : stream_(!c.json) {
+    if (prompt.opened) {
+      answer_.emplace(*m.tokenizer, *prompt.opened,
+                      AnswerStyle::standard(stream_, !c.hide_thinking));
+    } else if (m.tokenizer) {
+      decoder_.emplace(*m.tokenizer);
+    }
   }
   void push(std::int32_t id, Progress& progress) {
-    if (decoder_) {
+    if (answer_) {
+      answer_->push(id, progress);
+    } else if (decoder_) {
       write(decoder_->push(id), &progress);
     } else {
       write((text_.empty() ? "" : " ") + std::to_string(id), &progress);
     }
   }
-  void finish() {
+  // `cut`: by the limit or by the user.
+  void finish(bool cut) {
+    if (answer_) answer_->finish(cut);
     if (decoder_) write(decoder_->finish(), nullptr);
     if (stream_ && !text_.empty() && text_.back() != '\n') std::fputc('\n', stdout);
     std::fflush(stdout);
   }
-  const std::string& text() const { return text_; }
+  const std::string& text() const { return answer_ ? answer_->turn().content : text_; }
+  const chat::Turn* turn() const { return answer_ ? &answer_->turn() : nullptr; }
 
  private:
   void write(const std::string& piece, Progress* progress) {
@@ -51,6 +71,7 @@ class TextOut {
     if (std::ferror(stdout) != 0) fail("cannot write to standard output");
   }
 
+  std::optional<AnswerOut> answer_;
   std::optional<StreamDecoder> decoder_;
   bool stream_;
   std::string text_;
@@ -64,19 +85,36 @@ void check_use(const RunCommand& c) {
   if (c.prompt && ids) wrong_use("run: a prompt and --ids do not go together; give one of them");
 }
 
-std::vector<std::int32_t> prompt_ids(const RunCommand& c, const LoadedModel& m) {
-  std::vector<std::int32_t> ids;
+// A model with random weights answers nothing: text goes on as text there.
+bool in_chat_form(const RunCommand& c, const LoadedModel& m) {
+  return c.prompt && !c.raw && m.tokenizer && chat::has_chat_tokens(*m.tokenizer) &&
+         !is_random_model(m.folder);
+}
+
+Prompt prompt_of(const RunCommand& c, const LoadedModel& m) {
+  Prompt out;
+  std::vector<std::int32_t>& ids = out.ids;
   std::string where = "the prompt";
   if (!c.ids_file.empty()) {
     where = input_name(c.ids_file);
     ids = read_ids(c.ids_file);
   } else {
     const std::string text = *c.prompt == "-" ? read_input("-") : *c.prompt;
+    if (in_chat_form(c, m) && !text.empty()) {
+      chat::Conversation conversation;
+      conversation.messages.push_back(chat::user_message(text));
+      conversation.thinking = c.effort != "none";
+      conversation.effort = c.effort;
+      const chat::Rendered rendered = chat::render(conversation);
+      ids = chat::encode(rendered, *m.tokenizer).ids;
+      out.opened = rendered.opened;
+      return out;
+    }
     ids = m.required_tokenizer("give ids with --ids FILE").encode(text);
   }
   if (ids.empty()) wrong_use("run: {} is empty; there is nothing to go on from", where);
   check_ids(ids, m.config.vocab_size, where);
-  return ids;
+  return out;
 }
 
 std::uint64_t drawn_seed() {
@@ -146,6 +184,12 @@ void print_json(const Outcome& o) {
   nlohmann::ordered_json out;
   out["model"] = o.session.loaded->folder.string();
   if (o.session.loaded->tokenizer) out["text"] = o.text.text();
+  if (const chat::Turn* turn = o.text.turn()) {
+    if (turn->reasoning) out["reasoning"] = *turn->reasoning;
+    for (const chat::Turn::Call& call : turn->calls) {
+      out["tool_calls"].push_back({{"name", call.name}, {"arguments", call.arguments}});
+    }
+  }
   out["ids"] = r.ids;
   out["finish"] = finish_name(r.finish);
   out["seed"] = o.seed;
@@ -241,7 +285,7 @@ GenerateResult generate_shown(Session& s, SequenceState& state,
   GenerateResult result = generate(s.ctx, s.model(), state, prompt, options, callbacks);
   if (profiles != nullptr) profiles->all_done();
   progress.reset();
-  text.finish();
+  text.finish(result.finish != Finish::stop);
   return result;
 }
 
@@ -258,16 +302,16 @@ int execute(const RunCommand& c) {
   Session session(c, c.precision);
   const LoadedModel& m = *session.loaded;
   options.stop_ids = m.stop_ids();
-  const std::vector<std::int32_t> prompt = prompt_ids(c, m);
+  const Prompt prompt = prompt_of(c, m);
   SequenceState state(m.config, c.precision);
-  TextOut text(m.tokenizer ? &*m.tokenizer : nullptr, !c.json);
+  TextOut text(c, m, prompt);
 
   const InterruptGuard guard;
   std::optional<RunProfiles> profiles;
   if (c.stats) profiles.emplace(session.ctx);
   RunProfiles* const watched = profiles ? &*profiles : nullptr;
   const GenerateResult result =
-      generate_shown(session, state, prompt, options, text, !c.json, watched);
+      generate_shown(session, state, prompt.ids, options, text, !c.json, watched);
   const Outcome outcome{c, session, state, result, text, seed, watched};
   if (c.json) {
     print_json(outcome);
