@@ -174,7 +174,7 @@ class Explainer {
       out_.high += (i == from ? The(q_.thing) + " was " : ", then ") + place(places[i]).where();
     }
     out_.high += ".";
-    out_.max = joined(trace_thing()) + " Before " + place(places.back()).where() + ", it was " +
+    out_.max = joined(trace_thing()) + " Before the " + place(places.back()).noun + ", it was " +
                place(before).where() + ".";
   }
 

@@ -189,10 +189,10 @@ say_reported+: {A} mentioned that {s}.
 
 told_go: "{A} has gone to {p}," said {B}.
 told_go: {B} said that {A} had gone to {p}.
-told_go: {B} watched {A} go to {p}.
+told_go: {B} told everybody that {A} had gone to {p}.
 told_go: {B} sent {A} to {p}.
 told_go+: "{A} is off to {p}," said {B}.
-told_go+: {B} saw {A} leave for {p}.
+told_go+: {B} announced that {A} had gone to {p}.
 
 person_at: {A} was {P}.
 person_at: {A} was waiting {P}.

@@ -56,7 +56,7 @@ closing: That night the farm was quiet again.
 closing: The animals went to sleep, and so did the people.
 
 theme: harbour
-places: on:pier, in:lighthouse, on:beach, in:boathouse, at:fish market, on:ship, in:harbour office, on:island, in:cave, in:tavern, on:bridge, in:warehouse
+places: on:pier, in:lighthouse, on:beach, in:boathouse, at:quay, on:ship, in:harbour office, on:island, in:cave, in:tavern, on:bridge, in:warehouse
 places+: on:sandbank, in:shipyard, on:ferry
 things: sail, anchor, flag, compass, telescope, oar, painting, fishing rod, raincoat, pearl, whistle, knife, chart, flute, banjo, lifebelt, spyglass, paddle, hook, rope, pipe, lantern
 things+: rudder, sextant, cork, buoy
@@ -82,7 +82,7 @@ closing: Then the tide came in and washed all the footprints away.
 theme: school
 places: in:classroom, in:library, in:gym, in:schoolyard, in:canteen, in:music room, in:corridor, on:stage, in:workshop, in:cloakroom, at:bus stop, in:staff room
 places+: in:laboratory, in:art room, on:playing field
-things: paintbrush, ruler, eraser, notebook, chalk, globe, drum, violin, football, kite, trophy, puppet, mask, magnet, crayon, dictionary, whistle, calculator, poster, scarf, microscope, trumpet
+things: paintbrush, ruler, eraser, notebook, stapler, globe, drum, violin, football, kite, trophy, puppet, mask, magnet, crayon, dictionary, whistle, calculator, poster, scarf, microscope, trumpet
 things+: sharpener, tambourine, sponge, protractor
 containers: satchel, locker, box, backpack, drawer, cardboard tube
 containers+: lunchbox, folder
@@ -133,7 +133,7 @@ places+: in:pharmacy, in:cinema, at:fairground
 things: umbrella, newspaper, parcel, bicycle bell, camera, loaf, cake, wallet, ticket, cane, watch, hat, doll, trumpet, ball, kite, guitar, toy train, jacket, mug, chessboard, telescope
 things+: accordion, postcard, monocle, yo-yo
 containers: basket, bag, trolley, box, handbag, suitcase
-containers+: rucksack, carton
+containers+: tote, carton
 counted: apple/apples, bun/buns, flower/flowers, cherry/cherries, balloon/balloons, stamp/stamps
 counted+: peach/peaches, pretzel/pretzels
 opening: It was market day in the village.

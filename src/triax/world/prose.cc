@@ -21,7 +21,7 @@ const Lines kBeginnings = {
     "There was once a {adj} {job}. {His} name was {A}.",
     "In a far country lived {A}, the {job}.",
     "It was {A}'s birthday, but nobody seemed to know it.",
-    "{A} and {B} were the best of friends.",
+    "{A} and {B} were the best of friends, and {A} was the older one.",
 };
 const Lines kWishes = {
     "More than anything else, {he} wanted {an}.",
@@ -124,6 +124,20 @@ void add(std::string& text, const std::string& line, const Values& values) {
   text += (text.empty() ? "" : " ") + capitalised(filled(line, values));
 }
 
+// A line that speaks of the stranger or the animal only where they have appeared.
+const std::string& fitting(Dice& dice, const Lines& lines, const std::string& text,
+                           const std::string& stranger, const std::string& animal) {
+  const auto has = [](const std::string& in, const std::string& what) {
+    return in.find(what) != std::string::npos;
+  };
+  for (;;) {
+    const std::string& line = dice.pick(lines);
+    if (has(line, "{C}") && !has(text, stranger)) continue;
+    if (has(line, "{n}") && !has(text, " " + animal)) continue;
+    return line;
+  }
+}
+
 const std::string& another(Dice& dice, const Lines& lines, const std::string& than) {
   for (;;) {
     const std::string& line = dice.pick(lines);
@@ -148,6 +162,7 @@ Tale make_tale(Dice& dice, const Unseen& unseen) {
   if (job == "girl scout" && !a.woman) job = "sailor";
   if (job == "fisherman" && a.woman) job = "weaver";
   if (job == "postman" && a.woman) job = "singer";
+  const std::string animal = dice.pick(kAnimals);
   const Values values = {{"A", a.name},
                          {"B", b.name},
                          {"C", c.name},
@@ -166,7 +181,7 @@ Tale make_tale(Dice& dice, const Unseen& unseen) {
                          {"bhis", b.woman ? "her" : "his"},
                          {"job", job},
                          {"adj", dice.pick(kTempers)},
-                         {"n", dice.pick(kAnimals)},
+                         {"n", animal},
                          {"day", dice.pick(kDays)}};
   Tale tale{"", a.name, thing};
   add(tale.text, dice.pick(kBeginnings), values);
@@ -180,7 +195,7 @@ Tale make_tale(Dice& dice, const Unseen& unseen) {
     add(tale.text, another(dice, kTroubles, trouble), values);
     add(tale.text, another(dice, kHelps, help), values);
   }
-  add(tale.text, dice.pick(kTurns), values);
+  add(tale.text, fitting(dice, kTurns, tale.text, c.name, animal), values);
   add(tale.text, dice.pick(kEndings), values);
   if (dice.chance(0.3)) add(tale.text, dice.pick(kMorals), values);
   return tale;

@@ -172,6 +172,11 @@ bool speaks_of_unseen(const Cast& cast, const Query& q, const std::string& truth
   if (q.thing >= 0 && cast.things[static_cast<std::size_t>(q.thing)].unseen) return true;
   if (person(q.person) || person(q.other)) return true;
   if (q.place >= 0 && cast.unseen_places[static_cast<std::size_t>(q.place)]) return true;
+  const std::vector<std::string>& colours = Lexicon::get().colours.held;
+  if (std::find(colours.begin(), colours.end(), truth) != colours.end()) return true;
+  for (const Thing& thing : cast.things) {
+    if (thing.unseen && thing.noun == truth) return true;
+  }
   for (const Person& who : cast.people) {
     if (who.unseen && who.name == truth) return true;
   }

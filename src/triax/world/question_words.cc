@@ -22,7 +22,7 @@ std::array<Words, kAsks> make_words() {
        "At the end, where is {A}?"}};
   at(Ask::where_before) = {
       {"Where was {o} before it was {P}?", "Where was {o} before it came to {p}?",
-       "From where was {o} brought to {p}?", "In which place was {o} before {p}?"},
+       "In what place was {o} before {p}?", "In which place was {o} before {p}?"},
       {"Before it was {P}, where was {o}?", "Where had {o} been before it came to {p}?"}};
   at(Ask::who_has) = {
       {"Who has {o}?", "Who has {o} now?", "Who has {o} at the end?", "Who is holding {o}?",

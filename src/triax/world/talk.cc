@@ -75,8 +75,8 @@ TalkItem from_list(Dice& dice, const Unseen& unseen, const Fact* facts, std::siz
   item.truth = fact.b;
   item.answer = capitalised(fact.b) + ".";
   item.think_high = filled(thought, {{"a", fact.a}, {"b", fact.b}});
-  item.think_max = "This is something that I know. " + item.think_high;
   item.think_high = capitalised(item.think_high);
+  item.think_max = "This is something that I know. " + item.think_high;
   return item;
 }
 
@@ -225,8 +225,8 @@ constexpr Told kTold[] = {
      "Your favourite colour is {k}."},
     {"I am {n} years old.", "That is a good age.", "How old am I?", "You are {n} years old."},
     {"I live in {c}.", "I have heard of {c}.", "Where do I live?", "You live in {c}."},
-    {"My sister {x} is a sailor.", "That must be exciting.", "Who is a sailor?",
-     "Your sister {x} is a sailor."},
+    {"My friend {x} is a sailor.", "That must be exciting.", "Who is a sailor?",
+     "Your friend {x} is a sailor."},
     {"I put the {o} in the drawer.", "I will remember that.", "What is in the drawer?",
      "The {o} is in the drawer."},
 };
