@@ -43,6 +43,50 @@ TEST(Options, RunDefaultsAndFlags) {
   EXPECT_TRUE(f.json && f.raw && f.stats);
 }
 
+TEST(Options, ChatDefaultsAndFlags) {
+  const Parsed plain = parse({"chat"});
+  ASSERT_TRUE(plain.command);
+  const auto& c = std::get<ChatCommand>(*plain.command);
+  EXPECT_EQ(c.effort, "max");
+  EXPECT_EQ(c.top_p, 0.95f);
+  EXPECT_EQ(c.max_tokens, 2048u);
+  EXPECT_FALSE(c.seed);
+
+  const Parsed full = parse({"chat",
+                             "-m",
+                             "m",
+                             "--system",
+                             "s",
+                             "--load",
+                             "f",
+                             "--effort",
+                             "low",
+                             "-n",
+                             "7",
+                             "--temp",
+                             "0.6",
+                             "--seed",
+                             "5",
+                             "--hide-thinking",
+                             "--no-history",
+                             "--recompute",
+                             "--precision",
+                             "f32"});
+  ASSERT_TRUE(full.command) << full.text;
+  const auto& f = std::get<ChatCommand>(*full.command);
+  EXPECT_EQ(f.system, "s");
+  EXPECT_EQ(f.load, "f");
+  EXPECT_EQ(f.effort, "low");
+  EXPECT_EQ(f.max_tokens, 7u);
+  EXPECT_EQ(f.temperature, 0.6f);
+  EXPECT_EQ(f.seed, 5u);
+  EXPECT_EQ(f.precision, Precision::f32);
+  EXPECT_TRUE(f.hide_thinking && f.no_history && f.recompute);
+  EXPECT_EQ(parse({"chat", "--effort", "medium"}).exit_code, 2);
+  EXPECT_EQ(parse({"chat", "a question"}).exit_code, 2);
+  EXPECT_EQ(parse({"run", "x", "--effort", "much"}).exit_code, 2);
+}
+
 TEST(Options, PromptsThatLookLikeFlagsFollowTwoDashes) {
   const Parsed p = parse({"run", "--", "-5 degrees"});
   ASSERT_TRUE(p.command) << p.text;
