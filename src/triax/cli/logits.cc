@@ -13,6 +13,7 @@
 #include "triax/cli/progress.h"
 #include "triax/kernels/kernels.h"
 #include "triax/model/recorder.h"
+#include "triax/train/step.h"
 
 namespace triax::cli {
 namespace {
@@ -35,11 +36,28 @@ void make_folder(const std::filesystem::path& folder) {
   if (error) fail("{}: cannot make the folder: {}", folder.string(), error.message());
 }
 
+// By training's forward pass, all ids at once.
+void write_training_logits(Session& session, std::span<const std::int32_t> ids, NpyWriter& out) {
+  const train::ParameterLayout layout(session.config());
+  train::Parameters<float> weights(layout);
+  train::load_parameters(*session.loaded->checkpoint, weights);
+  const std::vector<std::int32_t> targets(ids.size(), ops::kNoTarget);
+  const triax::Segment document{0, ids.size()};
+  std::vector<float> logits(checked_mul(ids.size(), session.config().vocab_size));
+  const Mat<float> rows(logits.data(), {ids.size(), session.config().vocab_size});
+  const train::TrainBatch batch{ids, targets, {&document, 1}};
+  train::loss_only<float>(session.ctx, weights, batch, {}, rows);
+  out.write(std::span<const float>(logits));
+}
+
 }  // namespace
 
 int execute(const LogitsCommand& c) {
   const std::vector<std::int32_t> ids = read_ids(c.ids_file);
   if (ids.empty()) wrong_use("logits: {} holds no ids", input_name(c.ids_file));
+  if (c.training_paths && c.precision != Precision::f32) {
+    wrong_use("logits: --paths train computes in f32 alone; add --precision f32");
+  }
   if (!c.dump.empty()) make_folder(c.dump);
 
   Session session(c, c.precision);
@@ -57,7 +75,8 @@ int execute(const LogitsCommand& c) {
   const Stopwatch watch;
   {
     Progress progress("logits", Unit::tokens, ids.size());
-    for (std::size_t begin = 0; begin < ids.size(); begin += rows) {
+    if (c.training_paths) write_training_logits(session, ids, out);
+    for (std::size_t begin = 0; !c.training_paths && begin < ids.size(); begin += rows) {
       const std::size_t n = std::min(rows, ids.size() - begin);
       const Mat<float> piece(logits.data(), {n, vocab});
       forward_all(session.ctx, session.model(), state, std::span(ids).subspan(begin, n), n, piece);

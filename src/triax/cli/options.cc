@@ -25,6 +25,7 @@ constexpr std::string_view kOverview =
     "  inspect     configuration, parameters and bytes of a model\n"
     "  synth       write a random checkpoint in the released layout\n"
     "  pack        write a checkpoint whose trunk is 8-bit\n"
+    "  train       train a model of K3's architecture on texts\n"
     "  selftest    does this build compute K3 right on this machine?\n"
     "  bench       speed: tokens per second, and which part of this machine's limits that is\n"
     "  doctor      processor, memory, disk and libraries of this machine\n"
@@ -83,6 +84,7 @@ class Parser {
     add_inspect();
     add_synth();
     add_pack();
+    add_train();
     add_selftest();
     add_doctor();
   }
@@ -279,6 +281,12 @@ class Parser {
         ->type_name("FOLDER");
     add_precision(sub, c.precision);
     add_chunk(sub, "--chunk", c.chunk);
+    sub->add_option_function<std::string>(
+           "--paths", [&c](const std::string& s) { c.training_paths = s == "train"; },
+           "train: training's forward pass (recurrent KDA, expanded MLA), all ids in one pass; "
+           "default: inference's")
+        ->check(CLI::IsMember({"default", "train"}))
+        ->type_name("WHICH");
     add_trunk(sub, c);
     add_threads(sub, c);
     add_json(sub, c);
@@ -421,6 +429,29 @@ class Parser {
     add_json(sub, c);
   }
 
+  void add_train() {
+    TrainCommand& c = train_;
+    CLI::App* sub =
+        command("train",
+                "Trains a model as a configuration says (docs/training.md): "
+                "checkpoints, metrics, a report, and\nthe model in the released layout.",
+                "triax train stories.toml --out runs/stories", c);
+    sub->add_option("config", c.config, "a .toml or .json file; with --resume the one in --out");
+    sub->add_option("--out", c.out, "the folder to write")->type_name("FOLDER");
+    sub->add_flag("--resume", c.resume, "go on with the training in --out");
+    sub->add_option("--init-from", c.init_from, "begin with the weights of this model")
+        ->type_name("MODEL");
+    sub->add_flag("--plan", c.plan, "say what would be trained, and with what, and end");
+    sub->add_option("--steps", c.steps, "stop after so many steps in all, with a checkpoint")
+        ->check(Whole(1, kManyTokens))
+        ->type_name("N");
+    sub->add_option("--tokens", c.tokens, "all stages shortened or lengthened to so many tokens")
+        ->check(Whole(1, std::uint64_t{1} << 50))
+        ->type_name("N");
+    add_threads(sub, c);
+    add_json(sub, c);
+  }
+
   void add_selftest() {
     CLI::App* sub = command("selftest", "Checks this build on this machine against golden values.",
                             "triax selftest", selftest_);
@@ -448,6 +479,7 @@ class Parser {
   InspectCommand inspect_;
   SynthCommand synth_;
   PackCommand pack_;
+  TrainCommand train_;
   SelftestCommand selftest_;
   DoctorCommand doctor_;
 };

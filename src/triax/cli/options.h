@@ -65,6 +65,7 @@ struct LogitsCommand : Common {
   std::string ids_file, out, dump;
   Precision precision = Precision::bf16;
   std::size_t chunk = 256;
+  bool training_paths = false;  // --paths train: training's forward pass
 };
 
 struct EvalCommand : Common {
@@ -120,12 +121,20 @@ struct PackCommand : Common {
   bool force = false;
 };
 
+struct TrainCommand : Common {
+  std::string config, out, init_from;
+  bool resume = false;
+  bool plan = false;
+  std::size_t steps = 0;     // stop after so many in all; 0: all
+  std::uint64_t tokens = 0;  // of all stages together; 0: as the configuration says
+};
+
 struct SelftestCommand : Common {};
 struct DoctorCommand : Common {};
 
 using Command = std::variant<RunCommand, ChatCommand, LogitsCommand, EvalCommand, BenchCommand, TokenizeCommand,
                              DetokenizeCommand, InspectCommand, SynthCommand, PackCommand,
-                             SelftestCommand, DoctorCommand>;
+                             TrainCommand, SelftestCommand, DoctorCommand>;
 
 // Either a command, or a text to print (help, version: exit code 0; wrong use: 2).
 struct Parsed {
