@@ -5,6 +5,7 @@
 
 #include "triax/cli/commands.h"
 #include "triax/cli/eval_score.h"
+#include "triax/cli/eval_suite.h"
 #include "triax/cli/format.h"
 #include "triax/cli/ids_file.h"
 #include "triax/cli/interrupt.h"
@@ -152,6 +153,11 @@ void check_model(const LoadedModel& m, const std::optional<Settings>& against) {
 }  // namespace
 
 int execute(const EvalCommand& c) {
+  if (!c.suite.empty()) {
+    if (!c.file.empty()) wrong_use("eval: a text and --suite do not go together; give one of them");
+    return execute_suite(c);
+  }
+  if (c.file.empty()) wrong_use("eval: give a text, - to read standard input, or --suite nano");
   Settings settings{c.precision, kernels().isa, c.chunk, c.threads};
   if (settings.threads == 0) settings.threads = ThreadPool::available_cores();
   std::optional<Settings> against;

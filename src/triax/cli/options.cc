@@ -26,6 +26,7 @@ constexpr std::string_view kOverview =
     "  synth       write a random checkpoint in the released layout\n"
     "  pack        write a checkpoint whose trunk is 8-bit\n"
     "  train       train a model of K3's architecture on texts\n"
+    "  data        write training and held-out data of the small world\n"
     "  selftest    does this build compute K3 right on this machine?\n"
     "  bench       speed: tokens per second, and which part of this machine's limits that is\n"
     "  doctor      processor, memory, disk and libraries of this machine\n"
@@ -85,6 +86,7 @@ class Parser {
     add_synth();
     add_pack();
     add_train();
+    add_data();
     add_selftest();
     add_doctor();
   }
@@ -296,7 +298,8 @@ class Parser {
     EvalCommand& c = eval_;
     CLI::App* sub = command("eval", "Loss (nats a token), perplexity and bits per byte of a text.",
                             "triax eval -m models/k3 book.txt --against precision=f32", c);
-    sub->add_option("file", c.file, "the text; - reads standard input")->required();
+    sub->add_option("file", c.file, "the text; - reads standard input");
+    add_suite(sub, c);
     add_model(sub, c);
     sub->add_flag("--ids", c.ids, "the file holds token ids, not text");
     add_precision(sub, c.precision);
@@ -384,6 +387,69 @@ class Parser {
                     "model folder or config.json; or k3, tiny, small, bench for built-in ones");
     add_model(sub, c);
     add_json(sub, c);
+  }
+
+  void add_data() {
+    DataCommand& c = data_;
+    CLI::App* sub = command("data",
+                            "Training and held-out documents of the small world: stories with "
+                            "questions, sums, tool calls, talk.\nWrites train/*.jsonl, "
+                            "heldout/*.jsonl and manifest.json.",
+                            "triax data --out data --seed 1 --tokens 30000000", c);
+    sub->add_option("--out", c.out, "folder to write")->required()->type_name("FOLDER");
+    sub->add_option("--seed", c.seed, "same seed, same documents (default 1)")
+        ->check(Whole(0, kAnySeed))
+        ->type_name("N");
+    auto* documents = sub->add_option("--documents", c.documents, "so many training documents")
+                          ->check(Whole(1, kManyTokens))
+                          ->type_name("N");
+    sub->add_option("--tokens", c.tokens, "training tokens, about (default 30000000)")
+        ->check(Whole(1, ~std::uint64_t{0} >> 16))
+        ->excludes(documents)
+        ->type_name("N");
+    sub->add_option("--heldout", c.heldout, "held-out documents (default 2000)")
+        ->check(Whole(0, kManyTokens))
+        ->type_name("N");
+    sub->add_option("--kinds", c.kinds, "only these kinds: story_qa,arithmetic,tools,dialogue,tale,prose")
+        ->delimiter(',')
+        ->type_name("NAME,...");
+    sub->add_option("--wordnet", c.wordnet,
+                    "also WordNet's glosses: the folder of Debian's wordnet-base")
+        ->type_name("FOLDER");
+    sub->add_option("--prose", c.prose, "also these plain texts")->type_name("FILE...");
+    sub->add_flag("--force", c.force, "write into a folder that is not empty");
+    add_json(sub, c);
+  }
+
+  void add_suite(CLI::App* sub, EvalCommand& c) {
+    sub->add_option("--suite", c.suite,
+                    "fresh held-out items with checked answers instead of a text: nano")
+        ->check(CLI::IsMember({"nano"}))
+        ->type_name("NAME");
+    sub->add_option("--seed", c.seed, "with --suite: same seed, same items (default 1)")
+        ->check(Whole(0, kAnySeed))
+        ->type_name("N");
+    sub->add_option("--items", c.items, "with --suite: prompt, truth and answer of each, JSON lines")
+        ->type_name("FILE");
+    sub->add_option("--stories", c.stories, "with --suite: so many stories (default 2000)")
+        ->check(Whole(0, 1000000))
+        ->type_name("N");
+    sub->add_option("--sums", c.sums, "with --suite: so many sums (default 1000)")
+        ->check(Whole(0, 1000000))
+        ->type_name("N");
+    sub->add_option("--tools", c.tools, "with --suite: so many tool items (default 500)")
+        ->check(Whole(0, 1000000))
+        ->type_name("N");
+    sub->add_option("--effort", c.effort,
+                    "with --suite: low, high, max, or mixed: each in turn (default mixed)")
+        ->check(CLI::IsMember({"low", "high", "max", "mixed"}))
+        ->type_name("LEVEL");
+    sub->add_option("--batch", c.batch, "with --suite: sequences at once (default 32)")
+        ->check(Whole(1, 4096))
+        ->type_name("N");
+    sub->add_option("--data", c.data,
+                    "with --suite: a folder of `triax data`; items it shares are counted")
+        ->type_name("FOLDER");
   }
 
   void add_synth() {
@@ -476,6 +542,7 @@ class Parser {
   BenchCommand bench_;
   TokenizeCommand tokenize_;
   DetokenizeCommand detokenize_;
+  DataCommand data_;
   InspectCommand inspect_;
   SynthCommand synth_;
   PackCommand pack_;

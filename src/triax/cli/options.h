@@ -75,6 +75,14 @@ struct EvalCommand : Common {
   std::size_t chunk = 256;
   std::string against;  // "precision=f32,isa=scalar,chunk=1,threads=1,trunk=int8"
   bool by_family = false;
+
+  std::string suite;  // "nano": graded items instead of a text
+  std::uint64_t seed = 1;
+  std::string items;  // file to write them to
+  std::size_t stories = 2000, sums = 1000, tools = 500;
+  std::string effort = "mixed";  // low, high, max, or each in turn
+  std::size_t batch = 32;        // sequences at once
+  std::string data;              // folder of `triax data`: overlap with it is reported
 };
 
 struct BenchCommand : Common {
@@ -129,12 +137,24 @@ struct TrainCommand : Common {
   std::uint64_t tokens = 0;  // of all stages together; 0: as the configuration says
 };
 
+struct DataCommand : Common {
+  std::string out;
+  std::uint64_t seed = 1;
+  std::size_t documents = 0;           // of training; 0: by tokens
+  std::uint64_t tokens = 30'000'000;  // of training, about
+  std::size_t heldout = 2000;          // documents
+  std::vector<std::string> kinds;      // empty: all
+  std::string wordnet;
+  std::vector<std::string> prose;
+  bool force = false;
+};
+
 struct SelftestCommand : Common {};
 struct DoctorCommand : Common {};
 
 using Command = std::variant<RunCommand, ChatCommand, LogitsCommand, EvalCommand, BenchCommand, TokenizeCommand,
                              DetokenizeCommand, InspectCommand, SynthCommand, PackCommand,
-                             TrainCommand, SelftestCommand, DoctorCommand>;
+                             TrainCommand, DataCommand, SelftestCommand, DoctorCommand>;
 
 // Either a command, or a text to print (help, version: exit code 0; wrong use: 2).
 struct Parsed {

@@ -16,7 +16,9 @@ std::string progress_line(std::string_view what, Unit unit, std::uint64_t done, 
   const auto amount = [unit](std::uint64_t n) {
     return unit == Unit::bytes ? human_bytes(n) : grouped(n);
   };
-  const std::string_view name = unit == Unit::bytes ? "" : " tokens";
+  const std::string_view name = unit == Unit::bytes    ? ""
+                                : unit == Unit::tokens ? " tokens"
+                                                       : " items";
   if (done == 0 && total == 0) return fmt::format("{}: {}", what, human_seconds(seconds));
   std::string out = fmt::format("{}: ", what);
   if (total > 0) {
@@ -28,7 +30,7 @@ std::string progress_line(std::string_view what, Unit unit, std::uint64_t done, 
   if (done == 0 || seconds <= 0) return out + ", " + human_seconds(seconds);
   const double rate = static_cast<double>(done) / seconds;
   out += unit == Unit::bytes ? fmt::format(", {}/s", human_bytes(static_cast<std::uint64_t>(rate)))
-                             : fmt::format(", {} tokens/s", human_rate(rate));
+                             : fmt::format(", {}{}/s", human_rate(rate), name);
   if (done < total) {
     out += fmt::format(", {} to go", human_seconds(static_cast<double>(total - done) / rate));
   }

@@ -13,7 +13,7 @@
 
 namespace triax::cli {
 
-enum class Unit : std::uint8_t { tokens, bytes };
+enum class Unit : std::uint8_t { tokens, bytes, items };
 
 // "prompt: 42 %, 2,150 of 5,120 tokens, 310 tokens/s, 9.6 s to go"; total 0: not known.
 std::string progress_line(std::string_view what, Unit unit, std::uint64_t done, std::uint64_t total,

@@ -8,6 +8,7 @@
 #include "triax/world/arithmetic.h"
 #include "triax/world/corpus.h"
 #include "triax/world/grade.h"
+#include "triax/world/question.h"
 #include "triax/world/story.h"
 #include "triax/world/tools.h"
 
@@ -24,7 +25,7 @@ Json user_message(const std::string& text) {
   return {{"role", "user"}, {"content", text}};
 }
 
-SuiteItem story_item(Dice& dice, std::size_t index) {
+SuiteItem story_item(Dice& dice, std::size_t index, Effort) {
   SuiteItem item;
   item.unseen = unseen_of(dice);
   const auto ask = static_cast<Ask>(index % kAsks);
@@ -43,7 +44,7 @@ SuiteItem story_item(Dice& dice, std::size_t index) {
   return item;
 }
 
-SuiteItem sum_item(Dice& dice, std::size_t index) {
+SuiteItem sum_item(Dice& dice, std::size_t index, Effort) {
   static constexpr std::array<const char*, 3> kNames = {"add", "subtract", "multiply"};
   SuiteItem item;
   item.unseen = unseen_of(dice);
@@ -60,7 +61,7 @@ SuiteItem sum_item(Dice& dice, std::size_t index) {
 }
 
 // The call, and for every second item the answer that follows from the result.
-SuiteItem tool_item(Dice& dice, std::size_t index) {
+SuiteItem tool_item(Dice& dice, std::size_t index, Effort effort) {
   SuiteItem item;
   item.unseen = unseen_of(dice);
   const ToolItem tool = make_tool_item(dice, item.unseen);
@@ -76,11 +77,9 @@ SuiteItem tool_item(Dice& dice, std::size_t index) {
     return item;
   }
   item.truth = tool.answer;
-  // The turns before are those of the data, at the effort that is set later.
-  const Json document = tool_document(tool, item.effort);
+  const Json document = tool_document(tool, effort);
   for (const Json& message : document.at("messages")) item.messages.push_back(message);
   item.messages.erase(item.messages.size() - 1);
-  item.messages[1]["reasoning_content"] = "";
   return item;
 }
 
@@ -101,8 +100,9 @@ std::vector<SuiteItem> make_suite(const SuiteOptions& options) {
     for (std::size_t i = 0; i < count; ++stream) {
       TRIAX_CHECK(stream < 10 * count + 1000, "the suite runs out of new prompts");
       Dice dice(stream_key(what, options.seed, stream));
-      SuiteItem item = make(dice, i);
-      item.effort = effort_of(options, i / 12 + i);
+      const Effort effort = effort_of(options, i / kAsks + i);
+      SuiteItem item = make(dice, i, effort);
+      item.effort = effort;
       std::string key = item.prompt() + "\n" + item.tools.dump();
       if (!prompts.insert(std::move(key)).second) continue;
       items.push_back(std::move(item));
