@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <memory>
 #include <string>
 #include <vector>
@@ -94,6 +95,7 @@ class Bench {
     times_ = {};
     double best = 0;
     const auto begin = Clock::now();
+    const std::clock_t clock = std::clock();
     for (std::size_t n = 0; n < o_.steps; ++n) {
       const auto at = Clock::now();
       step();
@@ -103,10 +105,15 @@ class Bench {
                  flop / seconds * 1e-9, loss_);
     }
     const double all = since(begin), steps = static_cast<double>(o_.steps);
+    const double processor = static_cast<double>(std::clock() - clock) / CLOCKS_PER_SEC;
     fmt::print(
         "{:.1f} GFLOP/s sustained, {:.1f} at best; {:.0f} tokens/s; {:.0f} MB of activations\n",
         flop * steps / all * 1e-9, best * 1e-9, static_cast<double>(o_.tokens) * steps / all,
         static_cast<double>(arena_.peak_bytes()) * 1e-6);
+    // On a machine that others use too this is what a step would take alone.
+    fmt::print("{:.1f} GFLOP/s by {:.2f} s of processor time a step over {} threads\n",
+               flop * steps / processor * static_cast<double>(o_.threads) * 1e-9, processor / steps,
+               o_.threads);
     const auto line = [&](std::string_view name, double seconds, double operations) {
       fmt::print("  {:16} {:8.1f} ms {:5.1f} %", name, seconds / steps * 1e3, seconds / all * 100);
       if (operations > 0) fmt::print(" {:8.1f} GFLOP/s", operations / seconds * 1e-9);

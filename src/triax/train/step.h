@@ -51,8 +51,7 @@ struct StepLoss {
 
 struct StepOptions {
   // bf16: products with weights round both factors, in float32 training only; what exactly stands
-  // in docs/math/training.md. Gradients are then those of float32 within about 1 % of a tensor's
-  // largest.
+  // in docs/math/training.md. The gradient is then that of float32 within 3 %.
   ops::Products products = ops::Products::f32;
 };
 

@@ -100,18 +100,28 @@ TRIAX_INLINE void columns(const bf16* left, std::size_t left_stride, const bf16*
   }
 }
 
+// Sums over more than kLongest tiles of k are cut in stretches of kStretch, whose operands stay in
+// the first cache; sums wait in C meanwhile, which changes none of them.
+constexpr std::size_t kLongest = 12, kStretch = 8;
+
 void product(const bf16* left, std::size_t left_stride, const bf16* right, std::size_t right_stride,
              std::size_t M, std::size_t N, std::size_t depth, float* C, std::size_t ldc,
              bool accumulate) {
   asm volatile("ldtilecfg %0" ::"m"(kTiles));
-  std::size_t n = 0;
-  for (; n + 16 < N; n += 32) {
-    columns<2>(left, left_stride, right + n / 16 * right_stride, right_stride, M, N - n, depth,
-               C + n, ldc, accumulate);
-  }
-  if (n < N) {
-    columns<1>(left, left_stride, right + n / 16 * right_stride, right_stride, M, N - n, depth,
-               C + n, ldc, accumulate);
+  const std::size_t stretch = depth > kLongest ? kStretch : depth;
+  for (std::size_t g = 0; g < depth; g += stretch) {
+    const std::size_t count = depth - g < stretch ? depth - g : stretch;
+    const bf16 *a = left + g * kRoundedTile, *b = right + g * kRoundedTile;
+    const bool add = accumulate || g > 0;
+    std::size_t n = 0;
+    for (; n + 16 < N; n += 32) {
+      columns<2>(a, left_stride, b + n / 16 * right_stride, right_stride, M, N - n, count, C + n,
+                 ldc, add);
+    }
+    if (n < N) {
+      columns<1>(a, left_stride, b + n / 16 * right_stride, right_stride, M, N - n, count, C + n,
+                 ldc, add);
+    }
   }
   asm volatile("tilerelease");
 }
