@@ -37,9 +37,9 @@ void write_object(std::string& out, const JsonValue& value, const JsonStyle& sty
   std::vector<const JsonValue::Member*> members;
   for (const JsonValue::Member& member : value.members()) members.push_back(&member);
   if (style.sorted) {
-    // Bytes of UTF-8 order as code points do.
-    std::stable_sort(members.begin(), members.end(),
-                     [](const auto* a, const auto* b) { return a->key < b->key; });
+    // Bytes of UTF-8 order as code points do; no two keys are equal.
+    std::sort(members.begin(), members.end(),
+              [](const auto* a, const auto* b) { return a->key < b->key; });
   }
   out += '{';
   bool first = true;

@@ -323,8 +323,7 @@ class Renderer {
     }
     const bool known = order.size() == end - begin;
     if (known) {
-      std::stable_sort(order.begin(), order.end(),
-                       [](const auto& a, const auto& b) { return a.first < b.first; });
+      std::sort(order.begin(), order.end());
       for (const auto& [call, i] : order) write_result(i, (*calls_)[call].name);
     } else {
       for (std::size_t i = begin; i < end; ++i) write_result(i, "");
