@@ -22,10 +22,11 @@ void print_part(const world::Json& manifest, const char* part) {
 void print_text(const DataCommand& c, const world::Json& manifest, double seconds) {
   print_part(manifest, "train");
   print_part(manifest, "heldout");
-  if (manifest.contains("heldout_story_questions")) {
-    const auto& q = manifest["heldout_story_questions"];
+  if (manifest.contains("heldout_long_story_questions")) {
+    const auto& q = manifest["heldout_long_story_questions"];
     fmt::print(
-        "held-out story questions: {}; the last mention is right for {:.1f} %, the most frequent "
+        "held-out questions about long stories: {}; the last mention is right for {:.1f} %, the "
+        "most frequent "
         "for {:.1f} %; {:.1f} % about unseen entities\n",
         grouped(q["questions"].get<std::size_t>()), 100 * q["last_mention_right"].get<double>(),
         100 * q["most_frequent_mention_right"].get<double>(),

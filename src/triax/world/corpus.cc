@@ -22,27 +22,31 @@ Effort any_effort(Dice& dice) {
   return static_cast<Effort>(dice.weighted(kShares));
 }
 
-Length any_length(Dice& dice, Part part) {
-  if (part == Part::heldout) return Length::suite;
-  static constexpr std::array<double, 3> kShares = {0.3, 0.3, 0.4};
-  return static_cast<Length>(dice.weighted(kShares));
-}
-
 Json unseen_json(const Unseen& unseen) {
   return {{"entities", unseen.entities}, {"templates", unseen.templates}};
 }
 
-Made make_story_qa(Dice& dice, Part part, const Unseen& unseen) {
+const char* story_source(Length length) {
+  return length == Length::small    ? "story_small"
+         : length == Length::medium ? "story_medium"
+                                    : "story_long";
+}
+
+// Short stories leave room for few questions; longer thinking takes the place of some.
+std::size_t question_count(Dice& dice, Length length, Effort effort) {
+  if (length == Length::small) return 1 + dice.below(2);
+  const std::size_t longer = length == Length::suite ? 1 : 0;
+  return longer + (effort == Effort::low ? 3 : effort == Effort::high ? 2 : 1);
+}
+
+Made make_story_qa(Dice& dice, Length length, Part part, const Unseen& unseen) {
   const Effort effort = any_effort(dice);
-  const Length length = any_length(dice, part);
-  const std::size_t extra = length == Length::suite ? 0 : 1;
-  const std::size_t questions = extra + (effort == Effort::low    ? 4
-                                         : effort == Effort::high ? 3
-                                                                  : 2);
+  const std::size_t questions = question_count(dice, length, effort);
   const auto first = static_cast<Ask>(dice.below(kAsks));
   const StoryItem item =
       make_story(dice, length, first, questions, unseen, part == Part::heldout ? 0.2 : kEasy);
   Made made{story_document(dice, item, effort, unseen), {}};
+  made.document["source"] = story_source(length);
   made.meta["questions"] = Json::array();
   for (std::size_t i = 0; i < item.questions.size(); ++i) {
     const Question& q = item.questions[i];
@@ -61,9 +65,9 @@ Made make_arithmetic(Dice& dice, Part part, const Unseen& unseen) {
   Chat chat(effort);
   Made made;
   made.meta["operands"] = Json::array();
-  const int count = effort == Effort::low    ? dice.between(3, 6)
-                    : effort == Effort::high ? dice.between(2, 4)
-                                             : dice.between(1, 3);
+  const int count = effort == Effort::low    ? dice.between(2, 5)
+                    : effort == Effort::high ? dice.between(1, 3)
+                                             : dice.between(1, 2);
   for (int i = 0; i < count; ++i) {
     const bool held = part == Part::heldout;
     const SumItem item =
@@ -79,12 +83,15 @@ Made make_arithmetic(Dice& dice, Part part, const Unseen& unseen) {
 }  // namespace
 
 const std::vector<Kind>& kinds() {
-  static const std::vector<Kind> all = {{"story_qa", "stories, and questions about them", 0.46},
-                                        {"arithmetic", "sums and word problems", 0.20},
-                                        {"tools", "tool calls, their results, and answers", 0.19},
-                                        {"dialogue", "short conversations and small facts", 0.07},
-                                        {"tale", "stories that are asked for", 0.04},
-                                        {"prose", "stories alone", 0.04}};
+  static const std::vector<Kind> all = {
+      {"story_small", "stories of a few sentences, and questions about them", 0.19},
+      {"story_medium", "longer stories, and questions about them", 0.12},
+      {"story_long", "stories as in the suite, and questions about them", 0.18},
+      {"arithmetic", "sums and word problems", 0.21},
+      {"tools", "tool calls, their results, and answers", 0.16},
+      {"dialogue", "short conversations and small facts", 0.06},
+      {"tale", "stories that are asked for", 0.04},
+      {"prose", "stories alone", 0.04}};
   return all;
 }
 
@@ -105,8 +112,12 @@ Made make_document(const std::string& kind, std::uint64_t seed, Part part, std::
   Dice dice(stream_key(kind + (held ? " heldout" : " train"), seed, index));
   const Unseen unseen = held ? unseen_of(dice) : Unseen{};
   Made made;
-  if (kind == "story_qa") {
-    made = make_story_qa(dice, part, unseen);
+  if (kind == "story_small") {
+    made = make_story_qa(dice, Length::small, part, unseen);
+  } else if (kind == "story_medium") {
+    made = make_story_qa(dice, Length::medium, part, unseen);
+  } else if (kind == "story_long") {
+    made = make_story_qa(dice, Length::suite, part, unseen);
   } else if (kind == "arithmetic") {
     made = make_arithmetic(dice, part, unseen);
   } else if (kind == "tools") {

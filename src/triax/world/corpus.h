@@ -16,7 +16,7 @@ namespace triax::world {
 enum class Part : std::uint8_t { train, heldout };
 
 struct Kind {
-  std::string name;  // "story_qa"; also the file's name and the documents' source
+  std::string name;  // "story_long"; also the file's name and the documents' source
   std::string what;  // one line for the manifest
   double share = 0;  // of the documents
 };

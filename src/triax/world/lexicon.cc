@@ -220,13 +220,18 @@ std::string number_word(int n) {
 }
 
 std::string made_up_name(Dice& dice, bool woman) {
-  static const std::vector<std::string> kStarts = {"Bra", "Cor", "Dal", "Fen", "Gri", "Hul", "Jor",
-                                                   "Kel", "Lam", "Mor", "Nel", "Pal", "Ril", "Sol",
-                                                   "Tar", "Ul",  "Vel", "Wil", "Zan", "Tri"};
-  static const std::vector<std::string> kMiddles = {"",   "",   "da", "li", "mo",
-                                                    "ne", "ri", "su", "ta"};
-  static const std::vector<std::string> kHers = {"ka", "na", "lia", "ra", "mi", "le", "sha", "vi"};
-  static const std::vector<std::string> kHis = {"ko", "n", "lus", "rok", "m", "dan", "ric", "vor"};
+  static const std::vector<std::string> kStarts = {
+      "Bra", "Cor", "Dal", "Fen", "Gri", "Hul", "Jor",  "Kel", "Lam", "Mor",
+      "Nel", "Pal", "Ril", "Sol", "Tar", "Ul",  "Vel",  "Wil", "Zan", "Tri",
+      "Bel", "Cas", "Dro", "Ef",  "Fal", "Gan", "Hesp", "Ish", "Jun", "Kor",
+      "Lu",  "Mab", "Nor", "Ost", "Pen", "Ru",  "Sed",  "Tul", "Vas", "Yar"};
+  static const std::vector<std::string> kMiddles = {"",   "da", "li", "mo", "ne", "ri",
+                                                    "su", "ta", "bo", "ce", "du", "fi",
+                                                    "ga", "ho", "ju", "ke", "pa", "lo"};
+  static const std::vector<std::string> kHers = {"ka", "na", "lia", "ra",  "mi",  "le",   "sha",
+                                                 "vi", "ca", "dia", "sta", "tta", "resa", "bine"};
+  static const std::vector<std::string> kHis = {"ko",  "n",   "lus", "rok",  "m",   "dan", "ric",
+                                                "vor", "bin", "do",  "gard", "kas", "mon", "ster"};
   for (;;) {
     const std::string name =
         dice.pick(kStarts) + dice.pick(kMiddles) + dice.pick(woman ? kHers : kHis);
@@ -235,12 +240,14 @@ std::string made_up_name(Dice& dice, bool woman) {
 }
 
 std::string made_up_thing(Dice& dice) {
-  static const std::vector<std::string> kStarts = {"bli", "cru", "dor", "fla", "glo", "hup",
-                                                   "jim", "kno", "mub", "pli", "quo", "snu",
-                                                   "tru", "wif", "zin", "vor"};
+  static const std::vector<std::string> kStarts = {
+      "bli", "cru", "dor", "fla", "glo", "hup", "jim", "kno", "mub", "pli", "quo", "snu",
+      "tru", "wif", "zin", "vor", "bra", "cho", "dri", "fem", "gru", "lin", "pas", "ski"};
+  static const std::vector<std::string> kMiddles = {"", "", "ba", "do", "ki", "lu", "ne", "ro"};
   static const std::vector<std::string> kEnds = {"cket", "bit",  "fle",  "gle", "mper", "ddle",
-                                                 "nk",   "rgle", "zzle", "pok", "tter", "mbo"};
-  return dice.pick(kStarts) + dice.pick(kEnds);
+                                                 "nk",   "rgle", "zzle", "pok", "tter", "mbo",
+                                                 "lop",  "xen",  "vig",  "sto"};
+  return dice.pick(kStarts) + dice.pick(kMiddles) + dice.pick(kEnds);
 }
 
 std::string filled(std::string text,

@@ -33,7 +33,7 @@ std::string itself(const std::string& word) {
 void cast_people(Dice& dice, const PlotWish& wish, Cast& cast) {
   const Lexicon& words = Lexicon::get();
   std::set<std::string> taken;
-  const bool made_up = !wish.unseen.entities && dice.chance(0.25);
+  const bool made_up = !wish.unseen.entities && dice.chance(0.3);
   while (static_cast<int>(cast.people.size()) < wish.people) {
     const bool woman = dice.chance(0.5);
     const Words& list = woman ? words.women : words.men;

@@ -15,6 +15,7 @@
 namespace triax::world {
 namespace {
 
+constexpr std::string_view kTools = "suite tool";
 constexpr double kEasy = 0.15;  // share of the story questions kept that a baseline answers
 
 Effort effort_of(const SuiteOptions& options, std::size_t index) {
@@ -95,12 +96,13 @@ std::string SuiteItem::prompt() const {
 std::vector<SuiteItem> make_suite(const SuiteOptions& options) {
   std::vector<SuiteItem> items;
   std::unordered_set<std::string> prompts;
-  const auto add = [&](const char* what, std::size_t count, auto make) {
+  const auto add = [&](std::string_view what, std::size_t count, auto make) {
     std::uint64_t stream = 0;
     for (std::size_t i = 0; i < count; ++stream) {
       TRIAX_CHECK(stream < 10 * count + 1000, "the suite runs out of new prompts");
       Dice dice(stream_key(what, options.seed, stream));
-      const Effort effort = effort_of(options, i / kAsks + i);
+      // Spread over kinds: tools come in threes, questions in dozens.
+      const Effort effort = effort_of(options, what == kTools ? i / 3 : i / kAsks + i);
       SuiteItem item = make(dice, i, effort);
       item.effort = effort;
       std::string key = item.prompt() + "\n" + item.tools.dump();
@@ -111,7 +113,7 @@ std::vector<SuiteItem> make_suite(const SuiteOptions& options) {
   };
   add("suite story", options.stories, story_item);
   add("suite sum", options.sums, sum_item);
-  add("suite tool", options.tools, tool_item);
+  add(kTools, options.tools, tool_item);
   return items;
 }
 
@@ -123,7 +125,7 @@ Verdict judge(const SuiteItem& item, const SuiteAnswer& answer) {
     if (!answer.calls.empty()) {
       verdict.fault = "a call that nobody needs";
     } else if (item.group == "tool_call") {
-      verdict.correct = true;  // no tool was needed, and none was called
+      verdict.correct = answer.well_formed;  // no tool was needed, and none was called
     } else {
       verdict.correct = same_answer(answer.content, item.truth);
       if (!verdict.correct && verdict.fault.empty()) verdict.fault = "another answer";

@@ -70,7 +70,7 @@ TEST(Suite, SameSeedSameItemsAnotherSeedOthers) {
 // No story or sum of the suite is one of the data's.
 TEST(Suite, SharesNothingWithTraining) {
   std::set<std::string> training;
-  for (const char* kind : {"story_qa", "arithmetic", "tools"}) {
+  for (const char* kind : {"story_long", "story_small", "arithmetic", "tools"}) {
     for (std::uint64_t i = 0; i < 300; ++i) {
       const Json document = make_document(kind, 3, Part::train, i).document;
       for (const Json& message : document["messages"]) {

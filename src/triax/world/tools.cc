@@ -2,6 +2,7 @@
 #include "triax/world/tools.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "triax/core/error.h"
@@ -59,7 +60,8 @@ Json declaration(Dice& dice, const Declared& tool) {
 std::vector<Declared> choose_tools(Dice& dice, const ToolFamily& needed, const Unseen& unseen) {
   std::vector<Declared> tools = {declare(dice, needed, unseen)};
   std::set<std::string> names = {tools[0].name}, families = {needed.name};
-  const std::size_t count = 1 + dice.below(3);
+  static constexpr std::array<double, 3> kCounts = {0.5, 0.35, 0.15};
+  const std::size_t count = 1 + dice.weighted(kCounts);
   const auto& all = all_tool_families();
   while (tools.size() < count) {
     const ToolFamily& family = all[dice.below(all.size())];

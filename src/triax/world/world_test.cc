@@ -33,7 +33,7 @@ TEST(Corpus, UnknownKindIsToldWithTheKindsThereAre) {
     make_document("novel", 1, Part::train, 0);
     FAIL();
   } catch (const Error& e) {
-    EXPECT_NE(std::string(e.what()).find("story_qa"), std::string::npos);
+    EXPECT_NE(std::string(e.what()).find("story_long"), std::string::npos);
   }
 }
 
