@@ -112,7 +112,8 @@ void Engine::Impl::check(const Request& r) const {
     if (s.empty()) fail("a stop string is empty: expected at least one byte");
   }
   check_sampling(r.sampling);
-  for (const LogitBias& b : r.sampling.logit_bias) {
+  check_bias(r.logit_bias);
+  for (const LogitBias& b : r.logit_bias) {
     if (b.id < 0 || static_cast<std::size_t>(b.id) >= vocab) {
       fail("logit bias for token id {}, which is outside the vocabulary (0..{})", b.id, vocab - 1);
     }

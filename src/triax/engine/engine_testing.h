@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -76,7 +77,7 @@ inline void note(Heard& heard, const Event& event) {
 class Serving {
  public:
   explicit Serving(EngineOptions options = {}, const TestModel& model = tiny(),
-                   const Tokenizer* tokenizer = nullptr, std::size_t threads = 2)
+                   const Tokenizer* tokenizer = nullptr, std::size_t threads = 1)
       : pool_(threads), engine_(model.model(), pool_, tokenizer, std::move(options)) {
     engine_.start();
   }
@@ -94,6 +95,15 @@ class Serving {
     return heard;
   }
   Event next(RequestId id) { return queues_.at(id)->pop(); }
+  // The counts once nothing runs any more: they are told after the last event.
+  EngineStats settled() {
+    for (int i = 0; i < 5000; ++i) {
+      const EngineStats stats = engine_.stats();
+      if (stats.running == 0 && stats.queued == 0 && stats.sequences_bytes == 0) return stats;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return engine_.stats();
+  }
   Heard run(Request request) { return wait(submit(std::move(request))); }
 
  private:

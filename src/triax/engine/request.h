@@ -52,6 +52,7 @@ struct Request {
   std::size_t history_end = 0;
 
   SamplingParams sampling = {};  // choice i draws with seed + i
+  std::vector<LogitBias> logit_bias = {};
   std::size_t n = 1;             // choices, from one prompt
   std::size_t max_tokens = 256;  // at least 1; the stop id counts
   std::size_t min_tokens = 0;    // no stop id before so many

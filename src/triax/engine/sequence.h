@@ -37,7 +37,9 @@ struct Group {
 
 struct Sequence {
   Sequence(std::shared_ptr<Group> g, std::size_t number, std::uint64_t seed)
-      : group(std::move(g)), choice(number), sampler(seeded(*group, seed), group->request.prompt) {
+      : group(std::move(g)),
+        choice(number),
+        sampler(seeded(*group, seed), group->request.prompt, group->request.logit_bias) {
     ids = group->request.prompt;
     if (!group->request.stop_strings.empty()) stop_text.emplace(group->request.stop_strings);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "triax/core/error.h"
 #include "triax/sampling/token_constraint.h"
@@ -36,7 +37,10 @@ void check_sampling(const SamplingParams& p) {
     fail("repetition penalty {} is out of range: expected more than 0 (1: none)",
          p.repetition_penalty);
   }
-  for (const LogitBias& b : p.logit_bias) check_range("logit bias", b.bias, -100, 100);
+}
+
+void check_bias(std::span<const LogitBias> bias) {
+  for (const LogitBias& b : bias) check_range("logit bias", b.bias, -100, 100);
 }
 
 std::int32_t argmax(std::span<const float> logits) {
@@ -51,12 +55,15 @@ std::int32_t argmax(std::span<const float> logits) {
   return static_cast<std::int32_t>(best);
 }
 
-Sampler::Sampler(const SamplingParams& params, std::span<const std::int32_t> prompt)
+Sampler::Sampler(const SamplingParams& params, std::span<const std::int32_t> prompt,
+                 std::vector<LogitBias> bias)
     : params_(params),
+      bias_(std::move(bias)),
       counts_(params.presence_penalty != 0.0f || params.frequency_penalty != 0.0f ||
               params.repetition_penalty != 1.0f),
       rng_(params.seed) {
   check_sampling(params);
+  check_bias(bias_);
   if (params.repetition_penalty == 1.0f) return;
   for (const std::int32_t id : prompt) seen_[id].in_prompt = true;
 }
@@ -65,7 +72,7 @@ Sampler::Sampler(const SamplingParams& params, std::span<const std::int32_t> pro
 std::span<const float> Sampler::adjusted(std::span<const float> logits,
                                          const SampleLimits& limits) {
   const bool penalties = counts_ && !seen_.empty();
-  if (!penalties && params_.logit_bias.empty() && limits.mask.empty() && limits.banned.empty()) {
+  if (!penalties && bias_.empty() && limits.mask.empty() && limits.banned.empty()) {
     return logits;
   }
   changed_.assign(logits.begin(), logits.end());
@@ -84,7 +91,7 @@ std::span<const float> Sampler::adjusted(std::span<const float> logits,
           params_.presence_penalty + params_.frequency_penalty * static_cast<float>(seen.generated);
     }
   }
-  for (const LogitBias& b : params_.logit_bias) {
+  for (const LogitBias& b : bias_) {
     if (float* x = at(b.id)) *x += b.bias;
   }
   for (const std::int32_t id : limits.banned) {

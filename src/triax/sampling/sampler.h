@@ -30,11 +30,11 @@ struct SamplingParams {
   // > 0, 1 for none: divides positive logits and multiplies negative ones of tokens that stand in
   // the prompt or were generated (Keskar et al. 2019, arXiv:1909.05858, section 4.1).
   float repetition_penalty = 1.0f;
-  std::vector<LogitBias> logit_bias = {};
 };
 
-// Throws Error naming the parameter that is out of its range.
+// Throw Error naming the parameter that is out of its range.
 void check_sampling(const SamplingParams& params);
+void check_bias(std::span<const LogitBias> bias);
 
 // Lowest id among the largest logits. NaN is never chosen.
 std::int32_t argmax(std::span<const float> logits);
@@ -49,7 +49,8 @@ struct SampleLimits {
 // then one draw. The same seed and logits give the same tokens.
 class Sampler {
  public:
-  explicit Sampler(const SamplingParams& params, std::span<const std::int32_t> prompt = {});
+  explicit Sampler(const SamplingParams& params, std::span<const std::int32_t> prompt = {},
+                   std::vector<LogitBias> bias = {});
 
   // The token; it counts as generated from now on. -1 when the limits and NaN leave none.
   std::int32_t sample(std::span<const float> logits, const SampleLimits& limits = {});
@@ -69,6 +70,7 @@ class Sampler {
   void keep_top_p();
 
   SamplingParams params_;
+  std::vector<LogitBias> bias_;
   bool counts_;  // any penalty needs to know what was there
   Rng rng_;
   std::unordered_map<std::int32_t, Seen> seen_;

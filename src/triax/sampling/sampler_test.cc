@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -80,13 +81,77 @@ TEST(Sampler, MinPIsRelativeToTheLargest) {
   EXPECT_EQ(histogram({.min_p = 0.2f, .seed = 5}, kKnown).size(), 3u);
 }
 
+// The likeliest are found without sorting all: the same set as by sorting.
+TEST(Sampler, TopPOverManyTokensIsExact) {
+  std::vector<float> logits(5000);
+  Rng rng(3);
+  for (float& x : logits) x = static_cast<float>(3 * rng.uniform());
+  std::vector<double> p;
+  double sum = 0;
+  for (const float x : logits) sum += p.emplace_back(std::exp(static_cast<double>(x)));
+  std::sort(p.rbegin(), p.rend());
+  double reached = 0;
+  std::size_t keep = 0;
+  while (reached < 0.7 * sum) reached += p[keep++];
+  const double least = std::log(p[keep - 1]);
+  Sampler s({.top_p = 0.7f, .seed = 9});
+  for (int i = 0; i < 3000; ++i) {
+    EXPECT_GE(logits[static_cast<std::size_t>(s.sample(logits))], least - 1e-5);
+  }
+}
+
+TEST(Sampler, PenaltiesFollowWhatWasThere) {
+  const std::vector<float> logits{1.0f, 1.9f, 0.5f};
+  Sampler presence({.temperature = 0, .presence_penalty = 1});
+  EXPECT_EQ(presence.sample(logits), 1);
+  EXPECT_EQ(presence.sample(logits), 0);  // 1 against 0.9
+  EXPECT_EQ(presence.sample(logits), 1);  // 0.9 against 0
+  EXPECT_EQ(presence.sample(logits), 1);  // once, whatever the count
+  Sampler frequency({.temperature = 0, .frequency_penalty = 0.5f});
+  EXPECT_EQ(frequency.sample(logits), 1);
+  EXPECT_EQ(frequency.sample(logits), 1);  // 1.4
+  EXPECT_EQ(frequency.sample(logits), 0);  // 0.9
+  const std::vector<std::int32_t> prompt{1};
+  Sampler repetition({.temperature = 0, .repetition_penalty = 2}, prompt);
+  EXPECT_EQ(repetition.sample(logits), 0);  // 0.95 against 1
+  EXPECT_EQ(repetition.sample(logits), 1);  // 0.95 against 0.5
+  const std::vector<float> negative{-1.0f, -1.5f};
+  Sampler down({.temperature = 0, .repetition_penalty = 2}, std::vector<std::int32_t>{0});
+  EXPECT_EQ(down.sample(negative), 1);  // -2 against -1.5
+}
+
+TEST(Sampler, BiasMovesALogit) {
+  Sampler s({.temperature = 0}, {}, {{2, 5}, {1, -100}, {99, 3}});
+  EXPECT_EQ(s.sample(std::vector<float>{0, 1, 0}), 2);
+}
+
+TEST(Sampler, LimitsLeaveOnlyWhatTheyAllow) {
+  std::vector<float> logits(130, 1.0f);
+  logits[3] = 9;
+  logits[128] = kNan;
+  const std::vector<std::uint64_t> mask{0, 2, 3};  // 65, 128, 129
+  const std::vector<std::int32_t> banned{65};
+  for (const float temperature : {0.0f, 1.0f}) {
+    Sampler s({.temperature = temperature, .seed = 4});
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_EQ(s.sample(logits, {.mask = mask, .banned = banned}), 129);
+      const std::int32_t id = s.sample(logits, {.mask = mask});
+      EXPECT_TRUE(id == 65 || id == 129);
+    }
+    const std::vector<std::uint64_t> none(3, 0);
+    EXPECT_EQ(s.sample(logits, {.mask = none}), -1);
+  }
+}
+
 TEST(Sampler, OutOfRangeParametersAreNamed) {
   for (const SamplingParams& p :
        {SamplingParams{.temperature = -1}, SamplingParams{.temperature = kNan},
         SamplingParams{.top_p = 0}, SamplingParams{.top_p = 1.5f}, SamplingParams{.min_p = 1},
-        SamplingParams{.min_p = -0.1f}}) {
+        SamplingParams{.min_p = -0.1f}, SamplingParams{.presence_penalty = 2.5f},
+        SamplingParams{.frequency_penalty = kNan}, SamplingParams{.repetition_penalty = 0}}) {
     EXPECT_THROW(Sampler{p}, Error);
   }
+  EXPECT_THROW(Sampler({}, {}, {{1, 101}}), Error);
 }
 
 }  // namespace
