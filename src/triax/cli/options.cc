@@ -230,12 +230,13 @@ class Parser {
 
   void add_run() {
     RunCommand& c = run_;
-    CLI::App* sub =
-        command("run",
-                "The answer to a prompt, where the model has a chat format; else, and with --raw, the "
-                "text that\nfollows it. Text on stdout, the rest on stderr.",
-                "triax run -m models/k3 \"Once upon a time\" -n 100 --temp 0.6", c);
-    sub->add_option("prompt", c.prompt, "the question or the text to go on from; - reads standard input");
+    CLI::App* sub = command(
+        "run",
+        "The answer to a prompt, where the model has a chat format; else, and with --raw, the "
+        "text that\nfollows it. Text on stdout, the rest on stderr.",
+        "triax run -m models/k3 \"Once upon a time\" -n 100 --temp 0.6", c);
+    sub->add_option("prompt", c.prompt,
+                    "the question or the text to go on from; - reads standard input");
     add_model(sub, c);
     add_sampling(sub, c);
     add_effort(sub, c.effort, c.hide_thinking);
@@ -252,11 +253,12 @@ class Parser {
 
   void add_chat() {
     ChatCommand& c = chat_;
-    CLI::App* sub = command("chat",
-                            "A conversation. Without a terminal each line of standard input is a "
-                            "message; answers on stdout,\nthe rest on stderr. /help in the chat lists "
-                            "its commands.",
-                            "triax chat -m models/k3 --system \"You answer in one sentence.\"", c);
+    CLI::App* sub =
+        command("chat",
+                "A conversation. Without a terminal each line of standard input is a "
+                "message; answers on stdout,\nthe rest on stderr. /help in the chat lists "
+                "its commands.",
+                "triax chat -m models/k3 --system \"You answer in one sentence.\"", c);
     add_model(sub, c);
     sub->add_option("--system", c.system, "the system message")->type_name("TEXT");
     sub->add_option("--load", c.load, "go on with a conversation that /save wrote")
@@ -410,7 +412,9 @@ class Parser {
     sub->add_option("--heldout", c.heldout, "held-out documents (default 2000)")
         ->check(Whole(0, kManyTokens))
         ->type_name("N");
-    sub->add_option("--kinds", c.kinds, "only these kinds: story_qa,arithmetic,tools,dialogue,tale,prose")
+    sub->add_option("--kinds", c.kinds,
+                    "only these kinds: story_small, story_medium, story_long, arithmetic, tools, "
+                    "dialogue, tale, prose")
         ->delimiter(',')
         ->type_name("NAME,...");
     sub->add_option("--wordnet", c.wordnet,
@@ -429,7 +433,8 @@ class Parser {
     sub->add_option("--seed", c.seed, "with --suite: same seed, same items (default 1)")
         ->check(Whole(0, kAnySeed))
         ->type_name("N");
-    sub->add_option("--items", c.items, "with --suite: prompt, truth and answer of each, JSON lines")
+    sub->add_option("--items", c.items,
+                    "with --suite: prompt, truth and answer of each, JSON lines")
         ->type_name("FILE");
     sub->add_option("--stories", c.stories, "with --suite: so many stories (default 2000)")
         ->check(Whole(0, 1000000))
@@ -529,6 +534,9 @@ class Parser {
     CLI::App* sub = command("doctor", "What this machine is, as far as it matters here.",
                             "triax doctor", doctor_);
     add_model(sub, doctor_);
+    sub->add_flag("--huge-pages", doctor_.huge_pages,
+                  "read the model's files into huge pages of the page cache, as far as they are "
+                  "not there: decoding is faster until they leave it");
     add_json(sub, doctor_);
   }
 

@@ -140,21 +140,24 @@ struct TrainCommand : Common {
 struct DataCommand : Common {
   std::string out;
   std::uint64_t seed = 1;
-  std::size_t documents = 0;           // of training; 0: by tokens
+  std::size_t documents = 0;          // of training; 0: by tokens
   std::uint64_t tokens = 30'000'000;  // of training, about
-  std::size_t heldout = 2000;          // documents
-  std::vector<std::string> kinds;      // empty: all
+  std::size_t heldout = 2000;         // documents
+  std::vector<std::string> kinds;     // empty: all
   std::string wordnet;
   std::vector<std::string> prose;
   bool force = false;
 };
 
 struct SelftestCommand : Common {};
-struct DoctorCommand : Common {};
+struct DoctorCommand : Common {
+  bool huge_pages = false;  // read the model's files into huge pages instead
+};
 
-using Command = std::variant<RunCommand, ChatCommand, LogitsCommand, EvalCommand, BenchCommand, TokenizeCommand,
-                             DetokenizeCommand, InspectCommand, SynthCommand, PackCommand,
-                             TrainCommand, DataCommand, SelftestCommand, DoctorCommand>;
+using Command =
+    std::variant<RunCommand, ChatCommand, LogitsCommand, EvalCommand, BenchCommand, TokenizeCommand,
+                 DetokenizeCommand, InspectCommand, SynthCommand, PackCommand, TrainCommand,
+                 DataCommand, SelftestCommand, DoctorCommand>;
 
 // Either a command, or a text to print (help, version: exit code 0; wrong use: 2).
 struct Parsed {
