@@ -86,18 +86,20 @@ class Walk {
 
   GrammarMatcher& matcher() { return matcher_; }
 
-  // Names that the schema requires: a random walk would never guess them among others.
-  void hint(const Json& schema) {
+  // Names that the schema requires: a random walk would never guess them among others. With
+  // `attributes`, as calls write them.
+  void hint(const Json& schema, bool attributes) {
     const Tokenizer& t = index_->tokenizer();
     if (schema.is_object() && schema.contains("required") && schema["required"].is_array()) {
       for (const Json& name : schema["required"]) {
         hints_.push_back(t.encode(name.dump() + ":"));
+        if (!attributes) continue;
         hints_.push_back(t.encode(attribute_text(name.get<std::string>())));
         hints_.back().push_back(t.ranks().find_byte('"'));
       }
     }
     for (const Json& inner : schema) {
-      if (inner.is_structured()) hint(inner);
+      if (inner.is_structured()) hint(inner, attributes);
     }
   }
   const std::vector<std::int32_t>& ids() const { return ids_; }
@@ -106,20 +108,11 @@ class Walk {
   // One random token; after `patience` steps mostly one of those that tend to an end. False: there
   // is none, which must not be.
   bool step(std::size_t patience) {
-    if (!hints_.empty() && rng_.uniform() < 0.3 &&
-        take(hints_[static_cast<std::size_t>(rng_.next() % hints_.size())])) {
-      return true;
-    }
+    const bool hurry = ids_.size() > patience;
+    if (rng_.uniform() < (hurry ? 0.7 : 0.3) && take_hint()) return true;
     matcher_.fill_mask(mask_);
-    const std::vector<std::int32_t> closing = closing_tokens();
     std::int32_t id = -1;
-    if (rng_.uniform() < (ids_.size() > patience ? 0.8 : 0.2)) {
-      const std::size_t start = static_cast<std::size_t>(rng_.next() % closing.size());
-      for (std::size_t i = 0; i < closing.size() && id < 0; ++i) {
-        const std::int32_t c = closing[(start + i) % closing.size()];
-        if (mask_allows(mask_, static_cast<std::size_t>(c))) id = c;
-      }
-    }
+    if (rng_.uniform() < (hurry ? 0.97 : 0.2)) id = closing_token();
     if (id < 0) id = random_allowed();
     if (id < 0) return false;
     EXPECT_TRUE(matcher_.accept(id)) << id << " after " << text();
@@ -146,32 +139,46 @@ class Walk {
   }
 
  private:
-  bool take(const std::vector<std::int32_t>& ids) {
-    GrammarMatcher probe = matcher_;
-    for (const std::int32_t id : ids) {
-      if (!probe.accept(id)) return false;
+  bool take_hint() {
+    const std::size_t start = static_cast<std::size_t>(rng_.next());
+    for (std::size_t i = 0; i < hints_.size(); ++i) {
+      const std::vector<std::int32_t>& hint = hints_[(start + i) % hints_.size()];
+      std::size_t taken = 0;
+      while (taken < hint.size() && matcher_.accept(hint[taken])) ++taken;
+      if (taken == hint.size()) {
+        ids_.insert(ids_.end(), hint.begin(), hint.end());
+        return true;
+      }
+      matcher_.rollback(taken);
     }
-    matcher_ = probe;
-    ids_.insert(ids_.end(), ids.begin(), ids.end());
-    return true;
+    return false;
   }
   void check(std::size_t id) {
-    GrammarMatcher probe = matcher_;
-    const bool accepted = probe.accept(static_cast<std::int32_t>(id));
+    const bool accepted = matcher_.accept(static_cast<std::int32_t>(id));
+    if (accepted) matcher_.rollback(1);
     EXPECT_EQ(mask_allows(mask_, id), accepted)
         << id << " " << index_->tokenizer().token_bytes(static_cast<std::int32_t>(id)) << " after "
         << text();
   }
-  std::vector<std::int32_t> closing_tokens() const {
+  // A token that ends something, else one that leads there; -1: none of them is allowed.
+  std::int32_t closing_token() {
     const Tokenizer& t = index_->tokenizer();
-    std::vector<std::int32_t> out = t.stop_ids();
+    std::vector<std::int32_t> ends = t.stop_ids(), others;
     for (const Role role : {Role::Close, Role::Sep, Role::EndOfMsg}) {
-      out.push_back(t.required_id(role));
+      ends.push_back(t.required_id(role));
     }
-    for (const char c : {'}', ']', '"', '\\', 'u', '0', ':', ',', '8', '\xBF', '\x9F', '\x8F'}) {
-      out.push_back(t.ranks().find_byte(c));
+    for (const char c : {'}', ']', '"'}) ends.push_back(t.ranks().find_byte(c));
+    for (const char c : {'\\', 'n', 'u', 'l', '0', ':', ',', '8', '\xBF', '\x9F', '\x8F'}) {
+      others.push_back(t.ranks().find_byte(c));
     }
-    return out;
+    for (const std::vector<std::int32_t>* tier : {&ends, &others}) {
+      const std::size_t start = static_cast<std::size_t>(rng_.next() % tier->size());
+      for (std::size_t i = 0; i < tier->size(); ++i) {
+        const std::int32_t id = (*tier)[(start + i) % tier->size()];
+        if (mask_allows(mask_, static_cast<std::size_t>(id))) return id;
+      }
+    }
+    return -1;
   }
   std::int32_t random_allowed() {
     std::int32_t found = -1;

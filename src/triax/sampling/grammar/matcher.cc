@@ -134,8 +134,9 @@ void GrammarMatcher::add_lexeme(FrameId id, std::span<std::uint64_t> bits) {
 }
 
 void GrammarMatcher::fill_mask(std::span<std::uint64_t> bits) {
-  TRIAX_CHECK(bits.size() == grammar_->index->words(), "the mask covers the vocabulary");
-  std::fill(bits.begin(), bits.end(), 0);
+  TRIAX_CHECK(bits.size() >= grammar_->index->words(), "the mask covers the vocabulary");
+  std::fill(bits.begin(), bits.end(), 0);  // a model may have more rows than there are tokens
+  bits = bits.first(grammar_->index->words());
   if (ended_ || may_end()) {
     for (const std::int32_t id : grammar_->ends) set_bit(bits, id);
   }

@@ -38,6 +38,7 @@ Places::Places(const NodePool& pool) : pool_(&pool), frames_(1), places_(1), see
 PlaceId Places::start(NodeId root) {
   std::vector<FrameId> out;
   enter(root, kDone, out);
+  settle(out);
   return place_of(std::move(out));
 }
 
@@ -71,6 +72,7 @@ PlaceId Places::step(PlaceId place, std::uint8_t byte) {
   for (const FrameId id : from) {
     if (id != kDone) step_frame(Frame(frames_[id]), byte, out);
   }
+  settle(out);
   const PlaceId to = place_of(std::move(out));
   steps_.emplace(key, to);
   return to;
@@ -91,11 +93,13 @@ void Places::take_token(PlaceId place, std::int32_t id, std::vector<FrameId>& ou
       push(f, out);
     }
   }
+  settle(out);
 }
 
 PlaceId Places::after(FrameId lexeme) {
   std::vector<FrameId> out;
   resume(frames_[lexeme].parent, out);
+  settle(out);
   return place_of(std::move(out));
 }
 
@@ -112,8 +116,10 @@ void Places::enter(NodeId id, FrameId parent, std::vector<FrameId>& out) {
   f.parent = parent;
   switch (node.kind) {
     case NodeKind::lex: {
-      const bool extra_name = parent != kDone && frames_[parent].state == kExtraName &&
-                              pool_->nodes[frames_[parent].node].kind == NodeKind::object;
+      const Frame& above = frames_[parent];
+      const bool extra_name = parent != kDone && above.node != kMerged &&
+                              above.state == kExtraName &&
+                              pool_->nodes[above.node].kind == NodeKind::object;
       f.pos = extra_name ? 0 : NameTree::kOff;
       if (!lex(f).lexeme->dfa().last(0)) push(f, out);
       if (lexeme_ends(f)) resume(parent, out);
@@ -126,7 +132,7 @@ void Places::enter(NodeId id, FrameId parent, std::vector<FrameId>& out) {
       f.state = 0;
       return resume(intern(f), out);
     case NodeKind::choice:
-      for (const NodeId child : pool_->choices[node.at]) enter(child, parent, out);
+      choices_.emplace_back(id, parent);
       return;
     case NodeKind::object:
       if (object(f).arguments) return arguments(f, out);
@@ -145,6 +151,11 @@ void Places::resume(FrameId parent, std::vector<FrameId>& out) {
     return;
   }
   Frame f = frames_[parent];
+  if (f.node == kMerged) {
+    const std::vector<FrameId> all = places_[f.state];
+    for (const FrameId each : all) resume(each, out);
+    return;
+  }
   const Node node = pool_->nodes[f.node];
   switch (node.kind) {
     case NodeKind::sequence: {
@@ -162,6 +173,29 @@ void Places::resume(FrameId parent, std::vector<FrameId>& out) {
       return resume_calls(f, out);
     default:
       TRIAX_CHECK(false, "only nodes with children are waited for");
+  }
+}
+
+// All that wait for the same choice from the same place share what it leads to.
+void Places::settle(std::vector<FrameId>& out) {
+  while (!choices_.empty()) {
+    std::vector<std::pair<NodeId, FrameId>> list;
+    list.swap(choices_);
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    for (std::size_t i = 0; i < list.size();) {
+      std::vector<FrameId> parents;
+      const NodeId node = list[i].first;
+      for (; i < list.size() && list[i].first == node; ++i) parents.push_back(list[i].second);
+      FrameId parent = parents[0];
+      if (parents.size() > 1) {
+        Frame merged;
+        merged.node = kMerged;
+        merged.state = place_of(std::move(parents));
+        parent = intern(merged);
+      }
+      for (const NodeId child : pool_->choices[pool_->nodes[node].at]) enter(child, parent, out);
+    }
   }
 }
 
@@ -242,17 +276,32 @@ std::size_t Places::memory() const {
 Places Places::compact(std::span<PlaceId> places) const {
   Places out(*pool_);
   std::vector<bool> needed(frames_.size(), false);
+  std::vector<FrameId> todo;
   for (const PlaceId place : places) {
-    for (FrameId id : places_[place]) {
-      for (; id != kDone && !needed[id]; id = frames_[id].parent) needed[id] = true;
-    }
+    todo.insert(todo.end(), places_[place].begin(), places_[place].end());
   }
-  // A parent was stored before its children.
+  while (!todo.empty()) {
+    const FrameId id = todo.back();
+    todo.pop_back();
+    if (id == kDone || needed[id]) continue;
+    needed[id] = true;
+    const Frame& f = frames_[id];
+    todo.push_back(f.parent);
+    if (f.node == kMerged)
+      todo.insert(todo.end(), places_[f.state].begin(), places_[f.state].end());
+  }
   std::vector<FrameId> name(frames_.size(), kDone);
+  const auto renamed = [&](PlaceId place) {
+    std::vector<FrameId> ids;
+    for (const FrameId id : places_[place]) ids.push_back(name[id]);
+    return out.place_of(std::move(ids));
+  };
+  // A frame was stored after all that it refers to.
   for (FrameId id = 1; id < frames_.size(); ++id) {
     if (!needed[id]) continue;
     Frame f = frames_[id];
     f.parent = name[f.parent];
+    if (f.node == kMerged) f.state = renamed(f.state);
     if (f.seen != 0) {
       const auto [at, added] =
           out.seen_ids_.try_emplace(seen_[f.seen], static_cast<std::uint32_t>(out.seen_.size()));
@@ -261,11 +310,7 @@ Places Places::compact(std::span<PlaceId> places) const {
     }
     name[id] = out.intern(f);
   }
-  for (PlaceId& place : places) {
-    std::vector<FrameId> ids;
-    for (const FrameId id : places_[place]) ids.push_back(name[id]);
-    place = out.place_of(std::move(ids));
-  }
+  for (PlaceId& place : places) place = renamed(place);
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "triax/sampling/grammar/nodes.h"
@@ -16,6 +17,9 @@ using FrameId = std::uint32_t;
 using PlaceId = std::uint32_t;
 inline constexpr FrameId kDone = 0;     // the whole text has been read
 inline constexpr PlaceId kNowhere = 0;  // the empty set
+// A frame that stands for several: `state` is the place of the frames that wait for the same node
+// from here on. Without it, nested alternatives would double the stacks at every level.
+inline constexpr NodeId kMerged = 0xFFFFFFFE;
 
 // One stack entry; the rest of the stack is its parent. What the fields hold depends on the node.
 struct Frame {
@@ -86,6 +90,7 @@ class Places {
   // All ways to begin `node`, or to go on after what `parent` waited for.
   void enter(NodeId node, FrameId parent, std::vector<FrameId>& out);
   void resume(FrameId parent, std::vector<FrameId>& out);
+  void settle(std::vector<FrameId>& out);  // enters the choices that were put off
   void resume_object(Frame f, std::vector<FrameId>& out);
   void resume_calls(Frame f, std::vector<FrameId>& out);
 
@@ -113,7 +118,8 @@ class Places {
   bool has_seen(std::uint32_t seen, std::size_t property) const;
 
   const NodePool* pool_;
-  std::vector<Frame> frames_;  // [0] is kDone
+  std::vector<std::pair<NodeId, FrameId>> choices_;  // to enter: node, parent
+  std::vector<Frame> frames_;                        // [0] is kDone
   std::unordered_map<Frame, FrameId, FrameHash> frame_ids_;
   std::vector<std::vector<FrameId>> places_;  // sorted; [0] is empty
   std::unordered_map<std::vector<FrameId>, PlaceId, IdsHash> place_ids_;

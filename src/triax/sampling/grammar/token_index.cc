@@ -11,7 +11,7 @@ namespace {
 
 // Masks of fewer tokens than this are kept as a list.
 constexpr std::size_t kSparse = 2048;
-constexpr std::size_t kKeptBytes = std::size_t{32} << 20;  // of masks, by one lexeme
+constexpr std::size_t kKeptBytes = std::size_t{8} << 20;  // of masks, by one lexeme
 
 }  // namespace
 

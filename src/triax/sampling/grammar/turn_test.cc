@@ -305,7 +305,7 @@ TEST_P(Turns, WalksThroughCallsOfEveryToolSchema) {
     rules.choice = Choice::named;
     rules.named = "f";
     Walk walk(turn(rules), rng);
-    walk.hint(schema);
+    walk.hint(schema, true);
     ASSERT_TRUE(walk.finish(3, 4000)) << schema.dump() << "\n" << walk.text().substr(0, 400);
     // Arguments of the text, read back.
     const std::string text = walk.text();
