@@ -13,14 +13,29 @@ MlpKept<F> take_mlp(const Pass<F>& pass, const MlpWeights& names) {
   return {pass.take(width), pass.take(width)};
 }
 
+namespace {
+
+template <class F>
+Mat<F> activated(const Pass<F>& pass, const MlpKept<F>& kept) {
+  const Mat<F> h = pass.take(kept.gate.shape[1]);
+  if constexpr (std::is_same_v<F, float>) {
+    if (pass.rounds()) {
+      ops::rounded_activate(pass.ctx, kept.gate, kept.up, activation_of(pass), h);
+      return h;
+    }
+  }
+  Forward<F>::activate(pass.ctx, kept.gate, kept.up, activation_of(pass), h);
+  return h;
+}
+
+}  // namespace
+
 template <class F>
 void mlp_forward(const Pass<F>& pass, const MlpWeights& names, Mat<const F> x,
                  const MlpKept<F>& kept, Mat<F> out) {
-  const Mat<const F> gate = pass.weights.matrix(names.gate_proj);
   const Arena::Scope scope(pass.ctx.arena);
   pass.linear(x, {{names.gate_proj, kept.gate}, {names.up_proj, kept.up}});
-  const Mat<F> h = pass.take(gate.shape[0]);
-  Forward<F>::activate(pass.ctx, kept.gate, kept.up, activation_of(pass), h);
+  const Mat<F> h = activated(pass, kept);
   pass.linear(h, {{names.down_proj, out}});
 }
 
@@ -30,8 +45,7 @@ void mlp_backward(const Pass<F>& pass, const MlpWeights& names, Mat<const F> x,
   const Arena::Scope scope(pass.ctx.arena);
   const ops::Activation act = activation_of(pass);
   const std::size_t width = kept.gate.shape[1];
-  const Mat<F> h = pass.take(width), dgate = pass.take(width), dup = pass.take(width);
-  Forward<F>::activate(pass.ctx, kept.gate, kept.up, act, h);
+  const Mat<F> h = activated(pass, kept), dgate = pass.take(width), dup = pass.take(width);
   const Mat<F> dh = pass.linear_backward_first(h, names.down_proj, dout);
   ops::activate_backward<F>(pass.ctx, kept.gate, kept.up, act, dh, dgate, dup);
   pass.linear_backward(x, {{names.gate_proj, dgate}, {names.up_proj, dup}}, dx);

@@ -20,10 +20,18 @@ void depth_mix_backward(Context& ctx, std::span<const Mat<const F>> sources, Vec
     const F* given = dy[t].data;
     for (std::size_t i = 0; i < S; ++i) {
       const F* v = sources[i][t].data;
-      r[i] = loops::inverse_rms(v, eps, N);
-      along[i] = loops::dot(w.data, v, N);
+      if constexpr (std::is_same_v<F, float>) {
+        float sums[3];
+        training_kernels().mix_sums(v, w.data, given, N, sums);
+        r[i] = 1 / std::sqrt(sums[0] / static_cast<float>(N) + eps);
+        along[i] = sums[1];
+        seen[i] = sums[2];
+      } else {
+        r[i] = loops::inverse_rms(v, eps, N);
+        along[i] = loops::dot(w.data, v, N);
+        seen[i] = loops::dot(given, v, N);
+      }
       p[i] = r[i] * along[i];
-      seen[i] = loops::dot(given, v, N);
     }
     const F largest = *std::max_element(p, p + S);
     F sum = 0, mean = 0;

@@ -63,6 +63,11 @@ struct TrainingKernels {
   // Bounded KDA gate of one head: draw, ddt += draw; returns the sum of draw (raw + dt_bias).
   float (*kda_gate_back)(const float* raw, const float* dt_bias, float a, float lower_bound,
                          const float* dg, std::size_t n, float* draw, float* ddt);
+  // SiTU itself, to 2e-7 of its largest value: for training with rounded products.
+  void (*situ)(const float* gate, const float* up, float beta, float linear_beta, std::size_t n,
+               float* y);
+  // v . v, w . v and dy . v
+  void (*mix_sums)(const float* v, const float* w, const float* dy, std::size_t n, float* sums);
   // Depth mix: dsources[i] += p dy + up w - back source_i;  dw += up source_i.
   void (*mix_back)(const float* source, const float* w, const float* dy, float p, float up,
                    float back, std::size_t n, float* dsource, float* dw);

@@ -62,6 +62,25 @@ void rounded_linear(Context& ctx, Mat<const float> x, std::span<const RoundedJob
   });
 }
 
+void rounded_activate_row(const Activation& a, const float* gate, const float* up, std::size_t n,
+                          float* y) {
+  if (a.situ) {
+    training_kernels().situ(gate, up, a.beta, a.linear_beta, n, y);
+  } else {
+    activate_row(a, gate, up, n, y);
+  }
+}
+
+void rounded_activate(Context& ctx, Mat<const float> gate, Mat<const float> up, const Activation& a,
+                      Mat<float> y) {
+  TRIAX_CHECK(up.shape == gate.shape && y.shape == gate.shape);
+  for_row_blocks(ctx, y.shape[0], y.shape[1], [&](std::size_t begin, std::size_t end) {
+    for (std::size_t t = begin; t < end; ++t) {
+      rounded_activate_row(a, gate[t].data, up[t].data, y.shape[1], y[t].data);
+    }
+  });
+}
+
 void rounded_linear_backward(Context& ctx, Mat<const float> x,
                              std::span<const RoundedGradientJob> jobs, Mat<float> dx,
                              bool accumulate) {

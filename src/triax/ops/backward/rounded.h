@@ -30,6 +30,13 @@ void rounded_linear_backward(Context& ctx, Mat<const float> x,
                              std::span<const RoundedGradientJob> jobs, Mat<float> dx,
                              bool accumulate);
 
+// The activation in front of a rounded product: quicker than ops/elementwise.h's, its last digits
+// are others.
+void rounded_activate_row(const Activation& a, const float* gate, const float* up, std::size_t n,
+                          float* y);
+void rounded_activate(Context& ctx, Mat<const float> gate, Mat<const float> up, const Activation& a,
+                      Mat<float> y);
+
 // As experts_forward_keep() and experts_backward() of ops/backward/moe.h.
 void rounded_experts_forward(Context& ctx, Mat<const float> z, const ExpertPairs& pairs,
                              Mat<const float> weights,

@@ -154,7 +154,7 @@ void rounded_experts_forward(Context& ctx, Mat<const float> z, const ExpertPairs
     multiply(k, m.z, m.w3, u, false);
     const Mat<float> act(m.act, {b.end - b.begin, W});
     for (std::size_t i = 0; i < act.shape[0]; ++i) {
-      activate_row(activation, g[i].data, u[i].data, W, act[i].data);
+      rounded_activate_row(activation, g[i].data, u[i].data, W, act[i].data);
     }
     left_of_rows(k, act, m.h);
     multiply(k, m.h, m.w2, y.slice(b.begin, b.end), false);

@@ -150,6 +150,18 @@ float situ_back(const float* gate, const float* up, float beta, float linear_bet
                     [=](F g, F u) TRIAX_LAMBDA { return with(g, u, one); });
 }
 
+void situ_fast(const float* gate, const float* up, float beta, float linear_beta, std::size_t n,
+               float* y) {
+  const F b = set1(beta), inverse_b = set1(1.0f / beta);
+  const bool caps = linear_beta > 0.0f;
+  const F c = set1(linear_beta), inverse_c = set1(caps ? 1.0f / linear_beta : 0.0f);
+  for_vectors(n, [&](auto get, auto put) TRIAX_LAMBDA {
+    const F g = get(gate), u = get(up);
+    const F branch = caps ? mul(c, capped(mul(u, inverse_c)).value) : u;
+    put(y, mul(mul(mul(b, capped(mul(g, inverse_b)).value), fast_sigmoid(g)), branch));
+  });
+}
+
 float swiglu_back(const float* gate, const float* up, const float* dy, float factor, std::size_t n,
                   float* dgate, float* dup, float* y) {
   const F one = set1(1.0f);
@@ -171,6 +183,17 @@ float kda_gate_back(const float* raw, const float* dt_bias, float a, float lower
     along = fma(d, z, along);
   });
   return sum(along);
+}
+
+void mix_sums(const float* v, const float* w, const float* dy, std::size_t n, float* sums) {
+  F squares = zero(), along = zero(), seen = zero();
+  for_vectors(n, [&](auto get, auto) TRIAX_LAMBDA {
+    const F value = get(v);
+    squares = fma(value, value, squares);
+    along = fma(get(w), value, along);
+    seen = fma(get(dy), value, seen);
+  });
+  sums[0] = sum(squares), sums[1] = sum(along), sums[2] = sum(seen);
 }
 
 void mix_back(const float* source, const float* w, const float* dy, float p, float up, float back,

@@ -34,6 +34,8 @@ const TrainingKernels* TRIAX_JOIN(training_, TRIAX_SET)() {
       .situ_back = situ_back,
       .swiglu_back = swiglu_back,
       .kda_gate_back = kda_gate_back,
+      .situ = situ_fast,
+      .mix_sums = mix_sums,
       .mix_back = mix_back,
       .conv_back = conv_back,
       .rounded = &rounded,
