@@ -179,7 +179,11 @@ bool Engine::Impl::wait_for_work() {
   const auto ready = [&] {
     return shared.stopping || shared.woken || !shared.inbox.empty() || !shared.cancelled.empty();
   };
-  if (running.empty()) {
+  // Whoever waits for a place gets one, or an end, when nobody runs; only a load from disk keeps
+  // it.
+  const bool idle = running.empty() && std::all_of(queue.begin(), queue.end(),
+                                                   [](const auto& s) { return s->loading; });
+  if (idle) {
     std::optional<EngineClock::time_point> until;
     for (const auto& s : queue) {
       const auto& deadline = s->group->request.deadline;
