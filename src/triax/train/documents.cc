@@ -132,6 +132,12 @@ std::uint64_t DocumentSet::targets() const {
   return static_cast<std::uint64_t>(std::count(learn.begin(), learn.end(), std::uint8_t{1}));
 }
 
+std::size_t DocumentSet::drawable(std::size_t context) const {
+  std::size_t out = 0;
+  for (std::size_t d = 0; d < documents(); ++d) out += !whole[d] || rows(d) <= context ? 1 : 0;
+  return out;
+}
+
 DocumentSet tokenize_documents(const DataSource& source, std::span<const RawDocument> documents,
                                const std::string& digest, const Tokenizer& tokenizer,
                                ThreadPool& pool, const DocumentProgress& progress) {
@@ -160,6 +166,9 @@ DocumentSet tokenize_documents(const DataSource& source, std::span<const RawDocu
       out.ids.insert(out.ids.end(), e.ids.begin(), e.ids.end());
       out.learn.insert(out.learn.end(), e.learn.begin(), e.learn.end());
       out.begin.push_back(out.ids.size());
+      const bool conversation = !documents[first + i].conversation.empty();
+      out.whole.push_back(source.longer == Longer::skip ||
+                          (source.longer == Longer::automatic && conversation));
     }
     if (progress) progress(first + count, documents.size());
   }

@@ -37,11 +37,15 @@ struct DocumentSet {
   std::vector<std::int32_t> ids;
   std::vector<std::uint8_t> learn;    // [ids]: may this token be a target?
   std::vector<std::size_t> begin{0};  // [documents + 1]
+  std::vector<std::uint8_t> whole;    // [documents]: never cut, skipped where it is too long
   std::size_t dropped = 0;            // documents without anything to learn
 
   std::size_t documents() const { return begin.size() - 1; }
   std::size_t rows() const { return ids.size() - documents(); }  // a document's last id is no input
+  std::size_t rows(std::size_t document) const { return begin[document + 1] - begin[document] - 1; }
   std::uint64_t targets() const;
+  // Documents of which a stage of that context can draw something.
+  std::size_t drawable(std::size_t context) const;
 };
 
 // Called from the calling thread with documents done and in all.

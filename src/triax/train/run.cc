@@ -178,6 +178,7 @@ std::vector<DocumentSet> TrainRun::tokenize(const std::vector<DataSource>& sourc
                                        if (events_.preparing) events_.preparing(what, done, total);
                                      }));
     const DocumentSet& set = out.back();
+    if (&sources == &config_.data) check_lengths(set);
     say(fmt::format("{}: {} documents, {} tokens, {} of them learned{}", set.name, set.documents(),
                     set.ids.size(), set.targets(),
                     set.dropped == 0 ? ""
@@ -185,6 +186,22 @@ std::vector<DocumentSet> TrainRun::tokenize(const std::vector<DataSource>& sourc
                                                    set.dropped)));
   }
   return out;
+}
+
+// Whoever trains short contexts first should know what they leave out.
+void TrainRun::check_lengths(const DocumentSet& set) const {
+  for (std::size_t i = 0; i < config_.stages.size(); ++i) {
+    const std::size_t context = config_.stages[i].context, fit = set.drawable(context);
+    if (fit == set.documents()) continue;
+    if (fit == 0) {
+      fail(
+          "data source {}: none of its documents fits the context of {} of stage {}; lengthen it, "
+          "or set longer = \"cut\"",
+          in_quotes(set.name), context, i);
+    }
+    say(fmt::format("{}: {} of {} documents fit the context of {} (stage {}), the others wait",
+                    set.name, fit, set.documents(), context, i));
+  }
 }
 
 void TrainRun::open_model() {

@@ -70,6 +70,7 @@ class TrainRun {
   std::vector<DocumentSet> tokenize(const std::vector<DataSource>& sources,
                                     const std::vector<std::vector<RawDocument>>& documents,
                                     const std::vector<std::string>& digests);
+  void check_lengths(const DocumentSet& set) const;
   void open_model();
   void evaluate_now(bool exported);
   void checkpoint_now();

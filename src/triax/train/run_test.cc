@@ -66,6 +66,7 @@ weight = 3
 [[data]]
 name = "chat"
 files = ["chat.jsonl"]
+longer = "cut"
 [[held_out]]
 name = "held"
 files = ["held.txt"]
@@ -127,6 +128,7 @@ TEST(TrainRun, LearnsASmallText) {
   const Folder f;
   TrainConfig config = f.config();
   scale_tokens(config, 16000);
+  config.evaluation.every_steps = config.checkpoint.every_steps = 40;
   Threads t(2);
   std::vector<StepRecord> steps;
   EvaluationRecord last;

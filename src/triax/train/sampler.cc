@@ -42,12 +42,35 @@ Piece Sampler::peek(std::size_t context) {
     most = behind;
     next = s;
   }
+  pass_over(next, context);
   const DocumentSet& set = sources_[next];
   const SourcePosition& p = positions_[next];
   const std::size_t document = order_[next][p.index];
   const std::size_t begin = set.begin[document] + p.row;
   const std::size_t left = set.begin[document + 1] - 1 - begin;
   return {set.ids.data() + begin, set.learn.data() + begin, std::min(left, context), next};
+}
+
+void Sampler::next_document(std::size_t source) {
+  SourcePosition& p = positions_[source];
+  p.row = 0;
+  if (++p.index < sources_[source].documents()) return;
+  p.index = 0;
+  ++p.epoch;
+  shuffle(source);
+}
+
+void Sampler::pass_over(std::size_t source, std::size_t context) {
+  const DocumentSet& set = sources_[source];
+  for (std::size_t n = 0; n <= 2 * set.documents(); ++n) {
+    const std::size_t document = order_[source][positions_[source].index];
+    if (set.whole[document] == 0 || set.rows(document) <= context) return;
+    next_document(source);
+  }
+  fail(
+      "data source {}: every document is longer than the context of {} and none may be cut; "
+      "lengthen the stage's context, or set longer = \"cut\"",
+      in_quotes(set.name), context);
 }
 
 void Sampler::pop(const Piece& piece) {
@@ -57,11 +80,7 @@ void Sampler::pop(const Piece& piece) {
   p.row += piece.rows;
   const std::size_t document = order_[piece.source][p.index];
   if (p.row + 1 < set.begin[document + 1] - set.begin[document]) return;
-  p.row = 0;
-  if (++p.index < set.documents()) return;
-  p.index = 0;
-  ++p.epoch;
-  shuffle(piece.source);
+  next_document(piece.source);
 }
 
 void Sampler::set_positions(std::span<const SourcePosition> positions) {

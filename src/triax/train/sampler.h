@@ -35,7 +35,8 @@ class Sampler {
  public:
   Sampler(std::span<const DocumentSet> sources, std::uint64_t seed);
 
-  // The next piece of at most `context` rows; pop() goes past it.
+  // The next piece of at most `context` rows; pop() goes past it. Documents that may not be cut
+  // and are longer are passed over; a source without any other is an Error.
   Piece peek(std::size_t context);
   void pop(const Piece& piece);
 
@@ -45,6 +46,8 @@ class Sampler {
 
  private:
   void shuffle(std::size_t source);
+  void next_document(std::size_t source);
+  void pass_over(std::size_t source, std::size_t context);
   std::span<const DocumentSet> sources_;
   std::uint64_t seed_;
   double weights_ = 0;

@@ -23,6 +23,7 @@ DocumentSet made(std::size_t source, std::size_t documents, double weight) {
       out.learn.push_back(i > 0 && i % 5 != 2);
     }
     out.begin.push_back(out.ids.size());
+    out.whole.push_back(0);
   }
   return out;
 }
@@ -68,6 +69,26 @@ TEST(Sampler, CutsDocumentsAtTheContext) {
   }
   EXPECT_EQ(seen.size(), sources[0].rows());  // each input row once, the last token of none
   for (const auto& [id, times] : seen) EXPECT_EQ(times, 1) << id;
+}
+
+TEST(Sampler, SkipsWhatMayNotBeCutUntilItFits) {
+  std::vector<DocumentSet> sources{made(0, 30, 1)};
+  std::fill(sources[0].whole.begin(), sources[0].whole.end(), std::uint8_t{1});
+  EXPECT_LT(sources[0].drawable(5), 30u);
+  EXPECT_EQ(sources[0].drawable(10), 30u);
+  Sampler sampler(sources, 3);
+  for (const std::size_t context : {5u, 10u}) {
+    std::size_t longest = 0;
+    for (int n = 0; n < 60; ++n) {
+      const Piece piece = sampler.peek(context);
+      EXPECT_EQ(piece.ids[0] % 100, 0) << "whole documents";
+      longest = std::max(longest, piece.rows);
+      sampler.pop(piece);
+    }
+    EXPECT_EQ(longest, context);
+  }
+  EXPECT_THAT(test::error_of([&] { sampler.peek(1); }),
+              testing::HasSubstr("longer than the context of 1"));
 }
 
 TEST(Sampler, GivesEachSourceItsShare) {

@@ -22,6 +22,7 @@ const std::vector<std::string> kPrecisions{"f32", "bf16"};
 const std::vector<std::string> kKinds{"text", "jsonl"};
 const std::vector<std::string> kSplits{"file", "blank_lines"};
 const std::vector<std::string> kLearns{"assistant", "all"};
+const std::vector<std::string> kLongers{"automatic", "cut", "skip"};
 
 template <class E>
 void read_choice(ConfigReader& r, const char* key, E& value,
@@ -45,6 +46,7 @@ DataSource read_source(ConfigReader& r, const fs::path& folder) {
   out.json_lines = kind == 1;
   read_choice(r, "split", out.split, kSplits);
   read_choice(r, "learn", out.learn, kLearns);
+  read_choice(r, "longer", out.longer, kLongers);
   r.number("weight", out.weight, 1e-9, 1e9);
   r.finish();
   return out;
@@ -170,6 +172,7 @@ ordered_json json_of(const DataSource& s) {
   out["kind"] = kKinds[s.json_lines ? 1 : 0];
   out["split"] = kSplits[static_cast<std::size_t>(s.split)];
   out["learn"] = kLearns[static_cast<std::size_t>(s.learn)];
+  out["longer"] = kLongers[static_cast<std::size_t>(s.longer)];
   out["weight"] = s.weight;
   return out;
 }

@@ -21,6 +21,13 @@ enum class Split : std::uint8_t {
 };
 // Which tokens of a conversation have a loss.
 enum class Learn : std::uint8_t { assistant, all };
+// What becomes of a document that is longer than a stage's context. Of a conversation cut in two,
+// the second part would teach answers to what it does not see.
+enum class Longer : std::uint8_t {
+  automatic,  // texts are cut, conversations skipped
+  cut,        // into pieces that know nothing of each other
+  skip,       // left for a stage with a longer context
+};
 
 struct DataSource {
   std::string name;
@@ -28,6 +35,7 @@ struct DataSource {
   bool json_lines = false;  // {"text": ...} or {"messages": [...]} a line; otherwise plain text
   Split split = Split::file;
   Learn learn = Learn::assistant;
+  Longer longer = Longer::automatic;
   double weight = 1;  // share of the tokens, relative to the other sources
 };
 
