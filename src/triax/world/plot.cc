@@ -221,7 +221,7 @@ class Maker {
 
   void add_moves(int actor) {
     const bool again = last_ == actor && last_what_ == What::go;
-    const double base = plot_.go * (again ? 0.25 : 1.0) / std::max(1, places() - 1) * 2;
+    const double base = plot_.weights.go * (again ? 0.25 : 1.0) / std::max(1, places() - 1) * 2;
     const int here = state_.place_of_person(actor);
     for (int place = 0; place < places(); ++place) {
       if (place == here) continue;
@@ -234,7 +234,7 @@ class Maker {
       if (!wish_.reasons || used_reasons_ >= static_cast<int>(cast_.reasons.size())) continue;
       const int reason = used_reasons_;
       options_.push_back({{.what = What::go, .actor = actor, .place = place, .reason = reason},
-                          weight * plot_.why});
+                          weight * plot_.weights.why});
     }
   }
 
@@ -247,17 +247,17 @@ class Maker {
       const bool undo = thing == last_thing_ && actor == last_;
       if (!state_.known_thing(thing)) {
         if (!full) {
-          options_.push_back(
-              {{.what = What::take, .actor = actor, .thing = thing}, plot_.find * focused(thing)});
+          options_.push_back({{.what = What::take, .actor = actor, .thing = thing},
+                              plot_.weights.find * focused(thing)});
         }
       } else if (spot == Spot{Spot::Kind::place, here} && !full && !undo) {
-        options_.push_back(
-            {{.what = What::take, .actor = actor, .thing = thing}, plot_.take * focused(thing)});
+        options_.push_back({{.what = What::take, .actor = actor, .thing = thing},
+                            plot_.weights.take * focused(thing)});
       } else if (spot.kind == Spot::Kind::inside && !full && !undo &&
                  reachable(spot.index, actor)) {
         options_.push_back(
             {{.what = What::take_out, .actor = actor, .thing = thing, .container = spot.index},
-             plot_.take_out * focused(thing)});
+             plot_.weights.take_out * focused(thing)});
       }
     }
     if (wish_.paint) add_paint(actor);
@@ -286,14 +286,14 @@ class Maker {
       const bool undo = thing == last_thing_ && actor == last_;
       const double weight = focused(thing) * (undo ? 0.3 : 1.0);
       options_.push_back(
-          {{.what = What::drop, .actor = actor, .thing = thing}, plot_.drop * weight});
+          {{.what = What::drop, .actor = actor, .thing = thing}, plot_.weights.drop * weight});
       for (int other = 0; other < people(); ++other) {
         if (other == actor) continue;
         const bool new_here = !state_.known_person(other);
         if (!new_here && state_.place_of_person(other) != here) continue;
         if (state_.held_by(other).size() >= 2) continue;
         options_.push_back({{.what = What::give, .actor = actor, .other = other, .thing = thing},
-                            plot_.give * weight * (new_here ? 0.4 : 1.0)});
+                            plot_.weights.give * weight * (new_here ? 0.4 : 1.0)});
       }
       if (is_container(thing)) continue;
       for (int container = 0; container < things(); ++container) {
@@ -301,7 +301,7 @@ class Maker {
         if (!state_.known_thing(container) || !reachable(container, actor)) continue;
         options_.push_back(
             {{.what = What::put_in, .actor = actor, .thing = thing, .container = container},
-             plot_.put_in * weight * 2});
+             plot_.weights.put_in * weight * 2});
       }
     }
   }
@@ -333,7 +333,7 @@ class Maker {
     if (!wish_.speech || used_sayings_ >= static_cast<int>(cast_.sayings.size())) return;
     if (last_what_ == What::say) return;
     options_.push_back(
-        {{.what = What::say, .actor = actor, .saying = used_sayings_}, plot_.say * 4});
+        {{.what = What::say, .actor = actor, .saying = used_sayings_}, plot_.weights.say * 4});
   }
 
   void everybody_appears() {
@@ -352,165 +352,6 @@ class Maker {
   What last_what_ = What::person_at;
 };
 
-std::vector<Plot> make_plots() {
-  return {
-      {"errand",
-       false,
-       {"There was much to carry that day.", "Everybody had an errand to do.",
-        "The list of errands was long."},
-       4,
-       3,
-       1.5,
-       1,
-       1,
-       2,
-       2,
-       0.3,
-       0.3},
-      {"lost and found",
-       false,
-       {"Something had been lost, and everybody was looking for it.", "They searched high and low.",
-        "Things had a way of getting lost here."},
-       4,
-       3,
-       2.5,
-       0.8,
-       1.5,
-       1,
-       4,
-       0.4,
-       0.3},
-      {"gifts",
-       false,
-       {"It was a day for giving presents.", "Everybody wanted to be kind that day.",
-        "They had promised to share."},
-       3,
-       2,
-       0.7,
-       0.6,
-       1,
-       5,
-       2,
-       0.3,
-       0.2},
-      {"market",
-       false,
-       {"There was a lot of buying and selling.", "Everybody was counting and collecting.",
-        "They all wanted to have the most."},
-       2,
-       1,
-       0.5,
-       0.3,
-       0.5,
-       1,
-       0.7,
-       0.3,
-       0.2},
-      {"tidying up",
-       false,
-       {"Everything had to be put away before evening.", "It was time to tidy up.",
-        "The place was a terrible mess."},
-       2.5,
-       3,
-       1,
-       5,
-       2,
-       0.7,
-       2.5,
-       0.3,
-       0.2},
-      {"workshop",
-       false,
-       {"There was paint everywhere.", "They had decided to give everything a new colour.",
-        "The smell of paint hung in the air."},
-       2.5,
-       3,
-       1.2,
-       0.6,
-       1,
-       1.5,
-       2.5,
-       0.3,
-       0.2},
-      {"journey",
-       false,
-       {"Nobody wanted to stay in one place.", "There was much coming and going.",
-        "They were all on their feet that day."},
-       6,
-       2,
-       1.2,
-       0.6,
-       0.8,
-       1.2,
-       1.5,
-       0.4,
-       0.8},
-      {"quarrel",
-       false,
-       {"There was a quarrel in the air.", "They could not agree about anything.",
-        "Everybody had something to say."},
-       3,
-       2,
-       1,
-       0.6,
-       1,
-       2,
-       1.5,
-       1.5,
-       0.6},
-      {"hiding",
-       false,
-       {"They were playing a game of hiding things.", "Somebody was always hiding something.",
-        "It was a game: hide it, and let the others look."},
-       4,
-       3,
-       3,
-       3,
-       2,
-       0.8,
-       2,
-       0.3,
-       0.3},
-      {"feast",
-       false,
-       {"There was to be a feast, and nothing was ready.", "They were getting ready for a party.",
-        "Guests were coming, and all hands were needed."},
-       3,
-       3,
-       1.5,
-       2,
-       1.5,
-       2,
-       2,
-       0.5,
-       0.3},
-      {"relay",
-       true,
-       {"They were passing things on, from hand to hand.", "It was a kind of race, with a prize."},
-       4,
-       2,
-       0.7,
-       0.4,
-       0.8,
-       4.5,
-       1.5,
-       0.4,
-       0.2},
-      {"moving house",
-       true,
-       {"Today was the day of the big move.", "Everything had to go somewhere else."},
-       4.5,
-       3.5,
-       2.5,
-       2.5,
-       1,
-       1,
-       2.5,
-       0.3,
-       0.2},
-  };
-}
-
 const Plot& choose_plot(Dice& dice, const PlotWish& wish) {
   std::vector<double> weights;
   for (const Plot& plot : plots()) {
@@ -523,11 +364,6 @@ const Plot& choose_plot(Dice& dice, const PlotWish& wish) {
 }
 
 }  // namespace
-
-const std::vector<Plot>& plots() {
-  static const std::vector<Plot> all = make_plots();
-  return all;
-}
 
 Happening make_up(Dice& dice, const PlotWish& wish) {
   Happening out;

@@ -20,13 +20,16 @@ struct PlotWish {
   Unseen unseen;
 };
 
+// How much of what happens.
+struct PlotWeights {
+  double go, take, drop, put_in, take_out, give, find, say, why;
+};
+
 struct Plot {
   std::string name;
   bool held = false;  // of the plot grammars that training never sees
   std::vector<std::string> openings;
-  // How much of what: go, take, drop, put_in, take_out, give, find, say, why.
-  double go = 3, take = 3, drop = 1, put_in = 1, take_out = 1, give = 2, find = 2, say = 0.3,
-         why = 0.3;
+  PlotWeights weights;
 };
 
 const std::vector<Plot>& plots();

@@ -313,7 +313,6 @@ class Teller {
     const Event e = event();
     const Person& who = person(e.actor);
     Values values = {{"his", who.his()}, {"him", who.him()}, {"he", who.he()}};
-    const Words* words = nullptr;
     first_colour_ = e.what == What::person_has ? e.colour : -1;
     if (e.what == What::go) return going(e, objects);
     if (e.thing >= 0) {
@@ -334,42 +333,35 @@ class Teller {
       values.emplace_back("m", counted(e, "more "));
     }
     if (e.colour >= 0) values.emplace_back("k", cast_.colours[static_cast<std::size_t>(e.colour)]);
-    switch (e.what) {
-      case What::person_has:
-        done();
-        return with_object(owning(phrase(p.person_has)), values);
-      case What::take:
-        words = &p.take;
-        break;
-      case What::take_out:
-        words = &p.take_out;
-        break;
-      case What::drop:
-        words = &p.drop;
-        break;
-      case What::put_in:
-        words = &p.put_in;
-        break;
-      case What::give:
-        words = &p.give;
-        break;
-      case What::paint:
-        words = &p.paint;
-        break;
-      case What::gain:
-        words = &p.gain;
-        break;
-      case What::lose:
-        words = &p.lose;
-        break;
-      case What::hand:
-        words = &p.hand;
-        break;
-      default:
-        words = &p.start_count;
-    }
     done();
-    return with_object(phrase(*words), values);
+    if (e.what == What::person_has) return with_object(owning(phrase(p.person_has)), values);
+    return with_object(phrase(words_of(e.what)), values);
+  }
+
+  static const Words& words_of(What what) {
+    const Phrases& p = Phrases::get();
+    switch (what) {
+      case What::take:
+        return p.take;
+      case What::take_out:
+        return p.take_out;
+      case What::drop:
+        return p.drop;
+      case What::put_in:
+        return p.put_in;
+      case What::give:
+        return p.give;
+      case What::paint:
+        return p.paint;
+      case What::gain:
+        return p.gain;
+      case What::lose:
+        return p.lose;
+      case What::hand:
+        return p.hand;
+      default:
+        return p.start_count;
+    }
   }
 
   // "gave Tom it" is no English: such phrasings turn round.

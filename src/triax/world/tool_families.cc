@@ -300,7 +300,7 @@ const Words kPersonNames = {{"person", "name", "who", "to", "friend", "contact"}
 const Words kTextNames = {{"text", "message", "content", "note", "words", "body"},
                           {"sentence", "info"}};
 
-std::vector<ToolFamily> make_families() {
+std::vector<ToolFamily> first_families() {
   return {
       {"calculator",
        false,
@@ -356,6 +356,11 @@ std::vector<ToolFamily> make_families() {
         {"to", {{"to", "to_unit", "target", "into"}, {"new_unit"}}, "string", "unit wanted", {}}},
        "units",
        &ask_convert},
+  };
+}
+
+std::vector<ToolFamily> middle_families() {
+  return {
       {"dictionary",
        false,
        {{"dictionary", "define", "look_up", "meaning", "explain_word", "lexicon", "word_info"},
@@ -396,6 +401,11 @@ std::vector<ToolFamily> make_families() {
        {{"time", {{"time", "at", "when", "hour"}, {"moment"}}, "string", "when to ring", {}}},
        "an alarm",
        &ask_alarm},
+  };
+}
+
+std::vector<ToolFamily> last_families() {
+  return {
       {"message",
        false,
        {{"send_message", "message", "tell", "send", "text_person", "mail"}, {"deliver", "pass_on"}},
@@ -427,6 +437,14 @@ std::vector<ToolFamily> make_families() {
        "the people of a city",
        &ask_population},
   };
+}
+
+std::vector<ToolFamily> make_families() {
+  std::vector<ToolFamily> all;
+  for (auto part : {first_families(), middle_families(), last_families()}) {
+    for (ToolFamily& family : part) all.push_back(std::move(family));
+  }
+  return all;
 }
 
 }  // namespace
