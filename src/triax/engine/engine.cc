@@ -305,25 +305,46 @@ void Engine::Impl::publish() {
   shared.retry_after = std::clamp(std::ceil((1 + ahead) * request_seconds / 2), 1.0, 60.0);
 }
 
+// What the disk has to say: states that were loaded, and those that need not be kept for it.
+void Engine::Impl::take_from_disk() {
+  if (!disk) return;
+  disk->release_saved();
+  for (DiskCache::Loaded& loaded : disk->take_loaded()) {
+    for (const auto& s : queue) {
+      if (s->group->id != loaded.tag) continue;
+      s->loading = false;
+      s->loaded = loaded.snapshot;
+    }
+    if (loaded.snapshot) cache.insert(std::move(loaded.snapshot));
+  }
+  cache.shrink(cache_limit());
+}
+
+// A fault that nobody could be found for, such as no memory for the engine's own lists.
+void Engine::Impl::fail_all(const std::string& what) {
+  std::erase_if(queue, [](const auto& s) { return s == nullptr; });
+  for (auto* list : {&queue, &running}) {
+    for (const auto& s : *list) {
+      if (s != nullptr && !s->done) {
+        finish(*s, {.reason = FinishReason::failed, .error = what});
+      }
+    }
+  }
+  drop_done();
+}
+
 void Engine::Impl::run() {
   while (wait_for_work()) {
-    take_inbox();
-    if (disk) {
-      disk->release_saved();
-      for (DiskCache::Loaded& loaded : disk->take_loaded()) {
-        for (const auto& s : queue) {
-          if (s->group->id != loaded.tag) continue;
-          s->loading = false;
-          s->loaded = loaded.snapshot;
-        }
-        if (loaded.snapshot) cache.insert(std::move(loaded.snapshot));
-      }
-      cache.shrink(cache_limit());
+    try {
+      take_inbox();
+      take_from_disk();
+      sweep();
+      admit();
+      if (!running.empty()) pass();
+      sweep();
+    } catch (const std::exception& e) {
+      fail_all(e.what());
     }
-    sweep();
-    admit();
-    if (!running.empty()) pass();
-    sweep();
     publish();
   }
   take_inbox();

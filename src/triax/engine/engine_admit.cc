@@ -66,8 +66,9 @@ void Engine::Impl::admit() {
     places.push_back(
         {kSecondsPerRunning * busy - kSecondsPerPriority * r.priority - waited, waited, s.get()});
   }
-  std::stable_sort(places.begin(), places.end(),
-                   [](const Place& a, const Place& b) { return a.rank < b.rank; });
+  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
+    return a.rank != b.rank ? a.rank < b.rank : a.s->order < b.s->order;
+  });
   for (const Place& place : places) {
     if (!admit_one(*place.s, place.waited)) break;
   }

@@ -1,10 +1,10 @@
 // What the engine remembers between requests, and that it changes no answer.
 #include <fstream>
 
-#include "engine_testing.h"
 #include "support/compare.h"
 #include "support/temp_folder.h"
 #include "triax/engine/cuts.h"
+#include "triax/engine/engine_testing.h"
 #include "triax/engine/prefix_index.h"
 #include "triax/engine/snapshot_file.h"
 #include "triax/sampling/logprobs.h"
@@ -97,11 +97,12 @@ TEST_P(Cached, AConversationOfTwentyTurns) {
     forwarded += r.prompt.size() - got.cached;
     EXPECT_TRUE(same_bits(got.logprobs(), straight.turn(r, got.ids()))) << turn;
 
-    Straight cold(GetParam());
-    const auto want = cold.turn(r, got.ids());
-    const auto told = got.logprobs();
-    if (GetParam() == Precision::f32) {
-      EXPECT_TRUE(test::close(told, want, 1e-5)) << turn;
+    if (turn % 6 == 1) {
+      Straight cold(GetParam());
+      const auto want = cold.turn(r, got.ids());
+      if (GetParam() == Precision::f32) {
+        EXPECT_TRUE(test::close(got.logprobs(), want, 1e-5)) << turn;
+      }
     }
     finished = joined(r.prompt, got.ids());
     prompt = joined(finished, {300, 301});  // the turn's end

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <thread>
 
-#include "engine_testing.h"
 #include "support/compare.h"
+#include "triax/engine/engine_testing.h"
 
 namespace triax {
 namespace {

@@ -41,6 +41,8 @@ struct Engine::Impl {
   void run();
   bool wait_for_work();  // false: stop
   void take_inbox();
+  void take_from_disk();
+  void fail_all(const std::string& what);
   void sweep();  // ends what was cancelled or is past its deadline
   void publish();
   Verdict emit(Group& group, const Event& event);

@@ -5,9 +5,9 @@
 #include <atomic>
 #include <future>
 
-#include "engine_testing.h"
 #include "support/compare.h"
 #include "support/model_folder.h"
+#include "triax/engine/engine_testing.h"
 #include "triax/engine/generate.h"
 
 namespace triax {

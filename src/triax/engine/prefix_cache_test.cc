@@ -1,7 +1,7 @@
 #include "triax/engine/prefix_cache.h"
 
-#include "engine_testing.h"
 #include "support/compare.h"
+#include "triax/engine/engine_testing.h"
 
 namespace triax {
 namespace {

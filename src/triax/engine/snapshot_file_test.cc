@@ -6,10 +6,10 @@
 
 #include <fstream>
 
-#include "engine_testing.h"
 #include "support/compare.h"
 #include "support/model_folder.h"
 #include "triax/engine/disk_cache.h"
+#include "triax/engine/engine_testing.h"
 
 namespace triax {
 namespace {
