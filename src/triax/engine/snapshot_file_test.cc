@@ -46,7 +46,8 @@ TEST_P(SnapshotFile, ComesBackBitForBit) {
   const Ids ids = random_ids(1, 150, 320), rest = random_ids(2, 9, 320);
   const auto s = state_of(ids, GetParam());
   const fs::path path = folder / snapshot_file_name(*s);
-  EXPECT_EQ(write_snapshot(path, *s, tiny().config, identity), fs::file_size(path));
+  const std::size_t written = write_snapshot(path, *s, tiny().config, identity);
+  EXPECT_EQ(written, fs::file_size(path));
   EXPECT_EQ(snapshot_file_bytes(*s, tiny().config, identity), fs::file_size(path));
   const Prefix head = read_snapshot_head(path, identity);
   EXPECT_EQ(head.ids, ids);
