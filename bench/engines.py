@@ -142,6 +142,12 @@ def triax_version(binary):
     return version + (f" ({commit.stdout.strip()})" if commit.returncode == 0 else "")
 
 
+def read_into_huge_pages(binary, model):
+    """Warms the page cache with a model's files as `triax doctor --huge-pages` does; how they lie, in bytes."""
+    command = [binary, "doctor", "--huge-pages", "--json", "-m", model]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
 def warm_page_cache(paths):
     """Reads files once, so that no engine pays for a cold disk."""
     for path in paths:

@@ -197,13 +197,14 @@ def main():
         say("this triax has no --trunk: int8 is left out")
         trunks.remove("int8")
     model = pathlib.Path(options.model) if options.model else prepare.folder_of(work, "bench", triax)
-    files = [*model.glob("*.safetensors"), *(prepare.gguf(work, "bench", PEER_FORMAT[t]) for t in trunks)]
-    engines.warm_page_cache(files)
+    engines.warm_page_cache([prepare.gguf(work, "bench", PEER_FORMAT[t]) for t in trunks])
+    cached = engines.read_into_huge_pages(triax, model)
+    say(f"{cached['huge_bytes'] / max(cached['bytes'], 1):.0%} of the model's files lie in huge pages of the page cache")
     peer = Peer(work, driver, folder)
     record = {"machine": engines.machine(), "triax": engines.triax_version(triax),
               "peer": f"v0.5.0 ({prepare.PACKAGE} {prepare.VERSION})", "repeats": options.repeats,
               "weight_bytes": sum(f.stat().st_size for f in model.glob("*.safetensors")),
-              "relative_error": error, "results": []}
+              "relative_error": error, "page_cache": cached, "results": []}
     out = options.out or work / "compare.json"
     for trunk in trunks:
         for threads in map(int, options.threads.split(",")):

@@ -113,6 +113,18 @@ TEST(Selftest, SaysThatThisBuildIsRight) {
   EXPECT_TRUE(fs::is_empty(test::scratch() / "tmp")) << "temporary folders are removed";
 }
 
+TEST(Doctor, ReadsAModelIntoHugePagesWhereThereAreSome) {
+  const Outcome o =
+      test::run({"doctor", "--huge-pages", "--json", "-m", test::golden("text/tiny-a")});
+  ASSERT_EQ(o.code, 0) << o.err;
+  const auto json = o.json();
+  EXPECT_GT(json["bytes"].get<std::uint64_t>(), 0u) << "the files are in memory now";
+  EXPECT_LE(json["huge_bytes"].get<std::uint64_t>(), json["bytes"].get<std::uint64_t>());
+  const Outcome missing = test::run({"doctor", "--huge-pages", "-m", "nowhere"});
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("nowhere"));
+}
+
 TEST(Doctor, NamesTheProcessorAndWhatItMayUse) {
   const Outcome o = test::run({"doctor", "--json"});
   ASSERT_EQ(o.code, 0) << o.err;

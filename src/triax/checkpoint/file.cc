@@ -189,6 +189,39 @@ void advise(std::span<const std::byte> range, Access access) {
   (void)::madvise(reinterpret_cast<void*>(begin), length, advice);
 }
 
+namespace {
+
+// Reads all of a mapping, piece by piece.
+void populate(std::span<const std::byte> bytes,
+              const std::function<void(std::size_t, std::size_t)>& progress) {
+  constexpr std::size_t kPiece = std::size_t{64} << 20;
+  for (std::size_t at = 0; at < bytes.size(); at += kPiece) {
+    const std::size_t size = std::min(kPiece, bytes.size() - at);
+    advise(bytes.subspan(at, size), Access::populate);
+    if (progress) progress(at + size, bytes.size());
+  }
+}
+
+}  // namespace
+
+Residency read_into_huge_pages(const std::filesystem::path& path,
+                               const std::function<void(std::size_t, std::size_t)>& progress) {
+  constexpr std::size_t kHuge = std::size_t{2} << 20;
+  Residency now;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    MappedFile file(path);
+    populate(file.bytes(), progress);
+    const std::span<const std::byte> ranges[] = {file.bytes()};
+    now = residency(ranges);
+    // The last page of a file is rarely whole.
+    if (attempt == 1 || now.huge + kHuge > file.bytes().size()) break;
+    file = MappedFile();  // mapped pages are not dropped
+    const Descriptor descriptor(path);
+    (void)::posix_fadvise(descriptor.get(), 0, 0, POSIX_FADV_DONTNEED);
+  }
+  return now;
+}
+
 std::size_t regular_file_size(const std::filesystem::path& path) {
   return regular_size(Descriptor(path).get(), path);
 }

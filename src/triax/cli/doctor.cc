@@ -13,6 +13,7 @@
 
 #include "triax/cli/commands.h"
 #include "triax/cli/default_model.h"
+#include "triax/cli/doctor_pages.h"
 #include "triax/cli/format.h"
 #include "triax/cli/memory.h"
 #include "triax/core/thread_pool.h"
@@ -198,6 +199,7 @@ void print_text(const Json& d) {
 }  // namespace
 
 int execute(const DoctorCommand& c) {
+  if (c.huge_pages) return read_model_into_huge_pages(c.model, c.json);
   Json out;
   out["processor"] = processor();
   out["memory"] = memory();
