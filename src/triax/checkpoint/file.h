@@ -51,9 +51,10 @@ struct Residency {
 Residency residency(std::span<const std::span<const std::byte>> ranges);
 
 // Reads a file into the page cache such that it lies in huge pages there, where the system and the
-// file system can do that: what lies in small pages is dropped from the cache and read again through
-// a mapping. A process that has the file mapped keeps its small pages. `progress(done, total)` in
-// bytes after each piece. Returns how the file lies now. Throws Error when it cannot be read.
+// file system can do that: what lies in small pages is dropped from the cache and read again
+// through a mapping. A process that has the file mapped keeps its small pages. `progress(done,
+// total)` in bytes after each piece. Returns how the file lies now. Throws Error when it cannot be
+// read.
 Residency read_into_huge_pages(const std::filesystem::path& path,
                                const std::function<void(std::size_t, std::size_t)>& progress = {});
 
