@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "triax/kernels/isa/inline.h"
+#include "triax/kernels/isa/transpose16.h"
 #include "triax/ops/backward/kernels.h"
 
 namespace triax {
@@ -34,35 +35,6 @@ TRIAX_INLINE __m512i rows_to_pairs(__m512 upper, __m512 lower) {
   return _mm512_permutexvar_epi16(order, round_both(upper, lower));
 }
 
-// Sixteen vectors as a matrix of 32-bit values, transposed in place.
-TRIAX_INLINE void turn16(__m512i (&r)[16]) {
-  __m512i t[16];
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) {
-    t[2 * i] = _mm512_unpacklo_epi32(r[2 * i], r[2 * i + 1]);
-    t[2 * i + 1] = _mm512_unpackhi_epi32(r[2 * i], r[2 * i + 1]);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    r[4 * i] = _mm512_unpacklo_epi64(t[4 * i], t[4 * i + 2]);
-    r[4 * i + 1] = _mm512_unpackhi_epi64(t[4 * i], t[4 * i + 2]);
-    r[4 * i + 2] = _mm512_unpacklo_epi64(t[4 * i + 1], t[4 * i + 3]);
-    r[4 * i + 3] = _mm512_unpackhi_epi64(t[4 * i + 1], t[4 * i + 3]);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    t[i] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0x88);
-    t[i + 4] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0xDD);
-    t[i + 8] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0x88);
-    t[i + 12] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0xDD);
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) {
-    r[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
-    r[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xDD);
-  }
-}
-
 // A tile of 16 rows by 32 columns from column c of n on; kTurn: transposed, as pairs; kWhole: all
 // of it is there.
 template <bool kTurn, bool kWhole>
@@ -77,7 +49,7 @@ TRIAX_INLINE void tile_from_rows(const float* const* rows, std::size_t count, st
       r[i] = i < count ? row_of_32(rows[i] + c, n - c) : _mm512_setzero_si512();
     }
   }
-  if constexpr (kTurn) turn16(r);
+  if constexpr (kTurn) transpose16(r);
 #pragma GCC unroll 16
   for (std::size_t i = 0; i < 16; ++i) _mm512_storeu_si512(tile + 32 * i, r[i]);
 }
@@ -93,7 +65,7 @@ TRIAX_INLINE void tile_from_cols(const float* const* rows, std::size_t count, st
   __m512i r[16];
 #pragma GCC unroll 16
   for (std::size_t i = 0; i < 16; ++i) r[i] = rows_to_pairs(row(2 * i), row(2 * i + 1));
-  if constexpr (kTurn) turn16(r);
+  if constexpr (kTurn) transpose16(r);
 #pragma GCC unroll 16
   for (std::size_t i = 0; i < 16; ++i) _mm512_storeu_si512(tile + 32 * i, r[i]);
 }
