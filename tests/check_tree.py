@@ -97,7 +97,7 @@ def packages():
                   "simdjson": "libsimdjson-dev", "CLI11": "libcli11-dev", "OpenSSL": "libssl-dev",
                   "GTest": "libgtest-dev", "benchmark": "libbenchmark-dev", "dnnl": "libdnnl-dev",
                   "rapidcheck": "librapidcheck-dev", "Threads": "g++", "Python3": "python3",
-                  "LibEdit": "libedit-dev",
+                  "LibEdit": "libedit-dev", "Boost": "libboost1.81-dev",
                   "tomlplusplus": "libtomlplusplus-dev"}
     listed = {line.strip() for line in (ROOT / "packages.txt").read_text().splitlines()
               if line.strip() and not line.startswith("#")}

@@ -7,6 +7,7 @@ namespace triax::cli {
 
 int execute(const RunCommand& command);
 int execute(const ChatCommand& command);
+int execute(const ServeCommand& command);
 int execute(const LogitsCommand& command);
 int execute(const EvalCommand& command);
 int execute(const BenchCommand& command);

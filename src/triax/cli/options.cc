@@ -18,6 +18,7 @@ constexpr std::string_view kOverview =
     "\n"
     "  run         an answer to a prompt, or the text that follows it\n"
     "  chat        a conversation in the terminal\n"
+    "  serve       the model over HTTP, as OpenAI's and Anthropic's clients speak\n"
     "  logits      logits of every position as a .npy file\n"
     "  eval        loss, perplexity and bits per byte of a text\n"
     "  tokenize    text to token ids\n"
@@ -77,6 +78,7 @@ class Parser {
     app_.add_flag("--version", version_);
     add_run();
     add_chat();
+    add_serve();
     add_logits();
     add_eval();
     add_bench();
@@ -270,6 +272,75 @@ class Parser {
     add_precision(sub, c.precision);
     add_trunk(sub, c);
     add_threads(sub, c);
+  }
+
+  void add_serve() {
+    ServeCommand& c = serve_;
+    CLI::App* sub =
+        command("serve",
+                "The model over HTTP: /v1/chat/completions, /v1/messages, /v1/responses, "
+                "/v1/completions and\nmore (docs/serving.md). Ctrl-C ends it when what runs is "
+                "done.",
+                "triax serve -m models/k3 --port 8080", c);
+    add_model(sub, c);
+    sub->add_option("--host", c.host, "address to listen on (default 127.0.0.1: this machine only)")
+        ->type_name("ADDRESS");
+    sub->add_option("--port", c.port, "port (default 8080); 0 takes a free one and prints it")
+        ->check(Whole(0, 65535))
+        ->type_name("N");
+    sub->add_option("--api-key", c.api_keys,
+                    "ask for this key (also TRIAX_API_KEY); may come again")
+        ->type_name("KEY");
+    sub->add_option("--api-key-file", c.api_key_file, "keys, one a line")->type_name("FILE");
+    sub->add_option("--profile", c.profile,
+                    "open (default): the usual ranges; kimi: only values that the hosted API takes")
+        ->check(CLI::IsMember({"open", "kimi"}))
+        ->type_name("NAME");
+    sub->add_option("--name", c.name, "the model's name in answers (default: the folder's)")
+        ->type_name("NAME");
+    sub->add_option("--cors", c.cors, "web pages of this origin may call; * for any")
+        ->type_name("ORIGIN");
+    sub->add_option("--log", c.log, "requests as JSON lines (default standard error); none: no log")
+        ->type_name("FILE");
+    add_serve_limits(sub, c);
+    add_precision(sub, c.precision);
+    add_trunk(sub, c);
+    add_threads(sub, c);
+  }
+
+  static void add_serve_limits(CLI::App* sub, ServeCommand& c) {
+    sub->add_option("--users", c.users, "sequences at once (default 64)")
+        ->check(Whole(1, 4096))
+        ->type_name("N");
+    sub->add_option("--queue", c.queue, "requests that may wait (default 256); more are told 503")
+        ->check(Whole(0, 1u << 20))
+        ->type_name("N");
+    sub->add_option("--connections", c.connections, "open connections (default 1024)")
+        ->check(Whole(1, 1u << 20))
+        ->type_name("N");
+    sub->add_option("--context", c.context, "longest sequence in tokens (default 1048576)")
+        ->check(Whole(64, kManyTokens))
+        ->type_name("N");
+    sub->add_option("--memory", c.memory_mib,
+                    "MiB for states of sequences and the prefix cache (default: half of what is "
+                    "free)")
+        ->check(Whole(1, 1u << 30))
+        ->type_name("N");
+    sub->add_option("--cache-dir", c.cache_folder, "keep states on disk in this folder too")
+        ->type_name("FOLDER");
+    sub->add_option("--cache-disk", c.cache_disk_mib, "MiB of them at most (default 8192)")
+        ->check(Whole(1, 1u << 30))
+        ->type_name("N");
+    sub->add_flag("--no-turn-memory", c.no_turn_memory,
+                  "encode past answers from their text, not as they were generated");
+    sub->add_option("--body-limit", c.body_mib, "MiB of a request's body at most (default 32)")
+        ->check(Whole(1, 1u << 12))
+        ->type_name("N");
+    sub->add_option("--grace", c.grace_seconds,
+                    "seconds that running answers are given at the end (default 60)")
+        ->check(Whole(0, 86400))
+        ->type_name("N");
+    add_chunk(sub, "--chunk", c.chunk);
   }
 
   void add_logits() {
@@ -545,6 +616,7 @@ class Parser {
   std::function<Command()> take_;
   RunCommand run_;
   ChatCommand chat_;
+  ServeCommand serve_;
   LogitsCommand logits_;
   EvalCommand eval_;
   BenchCommand bench_;

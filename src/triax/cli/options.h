@@ -61,6 +61,27 @@ struct ChatCommand : Common {
   bool recompute = false;  // every turn from its first token on
 };
 
+struct ServeCommand : Common {
+  std::string host = "127.0.0.1";
+  std::size_t port = 8080;  // 0: a free one
+  std::string profile = "open";
+  std::string name;  // of the model, in answers; empty: the folder's
+  std::vector<std::string> api_keys;
+  std::string api_key_file;
+  std::string cors;  // an origin, or *
+  std::string log;   // empty: standard error; none: nowhere
+  std::size_t users = 64, queue = 256, connections = 1024;
+  std::size_t context = std::size_t{1} << 20;
+  std::size_t memory_mib = 0;  // for states; 0: half of what is free
+  std::string cache_folder;
+  std::size_t cache_disk_mib = 8192;
+  std::size_t chunk = 512;
+  std::size_t body_mib = 32;
+  std::size_t grace_seconds = 60;
+  bool no_turn_memory = false;
+  Precision precision = Precision::bf16;
+};
+
 struct LogitsCommand : Common {
   std::string ids_file, out, dump;
   Precision precision = Precision::bf16;
@@ -155,9 +176,9 @@ struct DoctorCommand : Common {
 };
 
 using Command =
-    std::variant<RunCommand, ChatCommand, LogitsCommand, EvalCommand, BenchCommand, TokenizeCommand,
-                 DetokenizeCommand, InspectCommand, SynthCommand, PackCommand, TrainCommand,
-                 DataCommand, SelftestCommand, DoctorCommand>;
+    std::variant<RunCommand, ChatCommand, ServeCommand, LogitsCommand, EvalCommand, BenchCommand,
+                 TokenizeCommand, DetokenizeCommand, InspectCommand, SynthCommand, PackCommand,
+                 TrainCommand, DataCommand, SelftestCommand, DoctorCommand>;
 
 // Either a command, or a text to print (help, version: exit code 0; wrong use: 2).
 struct Parsed {
