@@ -88,8 +88,13 @@ Verdict Answer::on(const Event& event) noexcept {
     }
     return Verdict::go_on;
   } catch (const std::exception& fault) {
-    if (!error_) error_ = std::make_unique<ApiError>(api_error_of(fault));
-    if (std::holds_alternative<RequestEnd>(event)) exchange_->fail(*error_, *framing_);
+    try {
+      if (!error_) error_ = std::make_unique<ApiError>(api_error_of(fault));
+      if (std::holds_alternative<RequestEnd>(event)) exchange_->fail(*error_, *framing_);
+    } catch (const std::exception&) {
+      // No memory even for this: the client is told nothing, and its connection ends in time.
+      lost_ = true;
+    }
     return Verdict::cancel;
   }
 }

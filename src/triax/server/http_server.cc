@@ -88,7 +88,7 @@ class SocketReply final : public Reply {
   void on_gone(std::function<void()> call) override;
 
   // On the connection's strand.
-  void lose();
+  bool lose();  // true: it was not whole yet
   void sent(std::size_t bytes);
   void comment(double after_seconds);
   bool keeps_alive() const { return keep_alive_; }
@@ -153,7 +153,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void cut_later(bool slow) {
     asio::post(socket_.get_executor(), [self = shared_from_this(), slow] {
       if (slow && !self->closed_) ++self->shared_.slow;
-      self->cut();
+      self->cut(false);
     });
   }
   // The server ends: an idle connection is closed.
@@ -177,7 +177,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void on_read(error_code error, std::size_t n) {
     if (closed_) return;
     if (error) {
-      if (reply_ && error != asio::error::operation_aborted) ++shared_.gone;
       // Answers that are whole still go out to a client that only stopped sending.
       if (!reply_ && (writing_ || !out_.empty()) && error == asio::error::eof) {
         closing_ = true;
@@ -299,10 +298,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
         [self = shared_from_this()](error_code error, std::size_t n) {
           self->writing_ = false;
           if (self->closed_) return;
-          if (error) {
-            if (self->reply_) ++self->shared_.gone;
-            return self->cut();
-          }
+          if (error) return self->cut();
           self->sending_at_ += n;
           if (self->reply_) self->reply_->sent(n);
           self->send_some();
@@ -337,7 +333,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     read();
   }
 
-  void cut() {
+  void cut(bool by_client = true) {
     if (closed_) return;
     closed_ = true;
     error_code ignored;
@@ -345,7 +341,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     timer_.cancel();
     const std::shared_ptr<SocketReply> reply = std::move(reply_);
     reply_.reset();
-    if (reply) reply->lose();
+    if (reply && reply->lose() && by_client) ++shared_.gone;
   }
 
   void tick() {
@@ -362,7 +358,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const HttpOptions& o = shared_.options;
     if (writing_ && seconds_since(write_since_) > o.write_seconds) {
       ++shared_.slow;
-      return cut();
+      return cut(false);
     }
     if (lingering_) {
       if (seconds_since(linger_since_) > kLingerSeconds) cut();
@@ -479,16 +475,17 @@ void SocketReply::on_gone(std::function<void()> call) {
   call();
 }
 
-void SocketReply::lose() {
+bool SocketReply::lose() {
   std::function<void()> call;
   {
     const std::lock_guard lock(mutex_);
-    if (ended_) return;
+    if (ended_) return false;
     gone_ = true;
     call.swap(on_gone_);
     connection_.reset();
   }
   if (call) call();
+  return true;
 }
 
 void SocketReply::sent(std::size_t bytes) {
@@ -539,7 +536,19 @@ struct HttpServer::Impl {
     }
     asio::post(strand, [this] { accept(); });
     for (std::size_t i = 0; i < std::max<std::size_t>(options.threads, 1); ++i) {
-      threads.emplace_back([this] { shared.io.run(); });
+      threads.emplace_back([this] { serve(); });
+    }
+  }
+
+  // What one connection's work throws (no memory) must not end the others.
+  void serve() {
+    for (bool again = true; again;) {
+      again = false;
+      try {
+        shared.io.run();
+      } catch (const std::exception&) {
+        again = true;
+      }
     }
   }
 
