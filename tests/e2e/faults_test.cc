@@ -22,7 +22,7 @@ void expect_refused(const Outcome& o, int code, const std::string& says) {
 
 TEST(Faults, WrongUseIsExitCodeTwo) {
   const std::string tiny = test::golden("text/tiny-c");
-  expect_refused(test::run({"frobnicate"}), 2, "commands: run, chat, logits");
+  expect_refused(test::run({"frobnicate"}), 2, "commands: run, chat, serve, logits");
   expect_refused(test::run({"run"}), 2, "give a prompt");
   expect_refused(test::run({"run", "x", "--ids", "y"}), 2, "do not go together");
   expect_refused(test::run({"run", "x", "--no-such-flag"}), 2, "--no-such-flag");

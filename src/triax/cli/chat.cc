@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
+#include <optional>
 #include <random>
 
 #include "triax/cli/chat_session.h"
@@ -71,6 +72,10 @@ class Chat {
     const bool terminal = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
     const auto input =
         open_line_input(command_.no_history ? std::filesystem::path() : standard_history());
+    // Between an answer's end and the next prompt Ctrl-C would end the program, and the
+    // conversation.
+    std::optional<InterruptShield> shield;
+    if (terminal) shield.emplace();
     if (terminal) say("/help lists the commands; Ctrl-C stops an answer, Ctrl-D ends the chat");
     while (!quit_) {
       const std::optional<std::string> line = input->read("> ");

@@ -25,6 +25,17 @@ InterruptGuard::~InterruptGuard() {
   sigaction(SIGINT, &before_, nullptr);
 }
 
+InterruptShield::InterruptShield() {
+  struct sigaction action{};
+  action.sa_handler = SIG_IGN;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, &before_);
+}
+
+InterruptShield::~InterruptShield() {
+  sigaction(SIGINT, &before_, nullptr);
+}
+
 bool interrupted() {
   return seen != 0;
 }

@@ -18,6 +18,18 @@ class InterruptGuard {
   struct sigaction before_{};
 };
 
+// While it lives, Ctrl-C does nothing, but where an InterruptGuard lives too.
+class InterruptShield {
+ public:
+  InterruptShield();
+  ~InterruptShield();
+  InterruptShield(const InterruptShield&) = delete;
+  InterruptShield& operator=(const InterruptShield&) = delete;
+
+ private:
+  struct sigaction before_{};
+};
+
 bool interrupted();
 // Thrown where Ctrl-C ends a command that leaves nothing behind.
 struct Interrupted {};
