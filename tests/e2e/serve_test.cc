@@ -213,7 +213,7 @@ TEST(Serve, StreamingIsTheSameAnswer) {
     std::string finish;
     json usage;
     const json message = joined(stream, finish, usage);
-    EXPECT_EQ(finish, choice["finish_reason"]);
+    EXPECT_EQ(choice["finish_reason"], finish);
     EXPECT_EQ(message["reasoning_content"], choice["message"].value("reasoning_content", ""));
     EXPECT_EQ(message["content"],
               choice["message"]["content"].is_null() ? json("") : choice["message"]["content"]);
