@@ -443,7 +443,7 @@ TEST(Serve, Completions) {
     if (event == "[DONE]") continue;
     text += json::parse(event)["choices"][0]["text"].get<std::string>();
   }
-  EXPECT_EQ(text, whole.json()["choices"][0]["text"]);
+  EXPECT_EQ(whole.json()["choices"][0]["text"], text);
   EXPECT_EQ(whole.json()["usage"]["prompt_tokens"],
             http(server().port(), "POST", "/tokenize", R"({"prompt":"once"})").json()["count"]);
 }
