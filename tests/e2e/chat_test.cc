@@ -251,7 +251,7 @@ TEST(ChatTerminal, CtrlCStopsAnAnswerAndKeepsIt) {
   ASSERT_TRUE(t.shows("> "));
   t.type("hello\r");
   ASSERT_TRUE(t.shows("\033[2m", 2)) << t.screen();  // the greeting, then thinking
-  t.type("\003");
+  t.type("\003", true);
   ASSERT_TRUE(t.shows("interrupted")) << t.screen();
   t.type("/tokens 3\r");
   ASSERT_TRUE(t.shows("at most 3"));

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <pty.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
@@ -48,7 +49,14 @@ Terminal::~Terminal() {
   ::close(fd_);
 }
 
-void Terminal::type(const std::string& keys) {
+void Terminal::type(const std::string& keys, bool at_once) {
+  // Keys that come while the terminal still collects lines may be lost, or be signals. Both ends of
+  // a pseudo terminal share its settings.
+  for (int waited = 0; !at_once && waited < kPatience; waited += 5) {
+    termios settings{};
+    if (::tcgetattr(fd_, &settings) != 0 || (settings.c_lflag & ICANON) == 0) break;
+    ::usleep(5000);
+  }
   if (::write(fd_, keys.data(), keys.size()) != static_cast<ssize_t>(keys.size())) {
     fail("the terminal takes no keys");
   }
@@ -79,8 +87,12 @@ bool Terminal::shows(const std::string& text, std::size_t times) {
 int Terminal::wait() {
   while (read_some()) {
   }
+  // It has closed the terminal, or been silent for so long that it would not end by itself.
   int status = 0;
-  ::waitpid(child_, &status, 0);
+  for (int waited = 0; ::waitpid(child_, &status, WNOHANG) == 0; waited += 5) {
+    if (waited == kPatience) ::kill(child_, SIGKILL);
+    ::usleep(5000);
+  }
   child_ = -1;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -15,7 +15,8 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  void type(const std::string& keys);
+  // Types when the program takes single keys (its prompt is up), or, `at_once`, whatever it does.
+  void type(const std::string& keys, bool at_once = false);
   // Waits until `text` has been shown `times` times in all; false when the program ends before, or
   // after a long time without it.
   bool shows(const std::string& text, std::size_t times = 1);
