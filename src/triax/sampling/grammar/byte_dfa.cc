@@ -234,7 +234,7 @@ ByteDfa json_string_dfa(Budget& budget) {
   const auto [body, escape] = json_string_frame(dfa, budget);
   const auto state = [&] { return dfa.add_state(false, budget); };
   set_each(dfa, escape, "\"\\/bfnrt", body);
-  // \uXXXX that is no surrogate
+  // \u and four hexadecimal digits that are no surrogate
   const std::uint16_t u = state(), d = state(), h2 = state(), h3 = state(), h4 = state();
   set_each(dfa, escape, "u", u);
   set_each(dfa, u, "0123456789abcefABCEF", h2);
