@@ -41,7 +41,7 @@ std::string with_letter(std::string name, std::string_view part, std::size_t num
   return name.replace(at, found.size(), fmt::format("{}{}.", part, letter));
 }
 
-std::vector<Group> groups_of(const ParameterLayout& layout) {
+std::vector<Group> groups_of(const ParameterLayout& layout, train::Matrices matrices) {
   std::vector<Group> out;
   std::map<std::string, std::size_t> place;
   for (const ParameterLayout::Tensor& t : layout.tensors()) {
@@ -49,7 +49,7 @@ std::vector<Group> groups_of(const ParameterLayout& layout) {
     name = with_letter(name, "experts.", t.id.expert, 'E');
     std::string shape;
     for (const std::size_t n : t.shape) shape += fmt::format("{}{}", shape.empty() ? "" : " x ", n);
-    const std::string update = update_text(t, layout.config());
+    const std::string update = update_text(t, layout.config(), matrices);
     const auto [at, fresh] = place.emplace(name + shape + update, out.size());
     if (fresh) out.push_back({name, shape, update, {}, 0, 0});
     Group& group = out[at->second];
@@ -169,7 +169,7 @@ Plan make_plan(const train::TrainConfig& config, std::size_t threads) {
   plan.active_with_embedding = accounting.active_with_embedding;
   const ParameterLayout layout(plan.model);
   train::Optimizer optimizer(layout, train::optimizer_settings(config));
-  plan.groups = groups_of(layout);
+  plan.groups = groups_of(layout, config.optimizer.matrices);
   plan.memory = memory_of(config, layout, optimizer);
   if (plan.operations() * static_cast<double>(config.stages[0].micro_batch_tokens) <=
       kMeasuredOperations) {

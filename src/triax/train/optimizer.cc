@@ -19,6 +19,13 @@ bool by_muon(Update update) {
   return update == Update::muon || update == Update::muon_heads || update == Update::muon_key_value;
 }
 
+// What a tensor gets when matrices are updated so.
+Update update_of(const ParameterLayout::Tensor& t, Matrices matrices) {
+  const Update update = t.id.row->update;
+  if (!by_muon(update) || matrices == Matrices::muon_heads) return update;
+  return matrices == Matrices::adamw ? Update::adamw : Update::muon;
+}
+
 bool by_adam(Update update) {
   return update == Update::adamw || update == Update::adamw_no_decay;
 }
@@ -35,8 +42,9 @@ double Schedule::rate(std::size_t step) const {
   return peak * (final_fraction + (1 - final_fraction) * wave);
 }
 
-std::vector<MuonBlock> muon_blocks(const ParameterLayout::Tensor& t, const K3Config& c) {
-  const Update update = t.id.row->update;
+std::vector<MuonBlock> muon_blocks(const ParameterLayout::Tensor& t, const K3Config& c,
+                                   Matrices matrices) {
+  const Update update = update_of(t, matrices);
   if (!by_muon(update)) return {};
   if (update == Update::muon) return {{0, t.rows()}};
   const bool kda = c.is_kda(t.id.layer);
@@ -55,9 +63,9 @@ std::vector<MuonBlock> muon_blocks(const ParameterLayout::Tensor& t, const K3Con
   return out;
 }
 
-std::string update_text(const ParameterLayout::Tensor& t, const K3Config& c) {
-  const std::vector<MuonBlock> blocks = muon_blocks(t, c);
-  if (blocks.empty()) return std::string(update_name(t.id.row->update));
+std::string update_text(const ParameterLayout::Tensor& t, const K3Config& c, Matrices matrices) {
+  const std::vector<MuonBlock> blocks = muon_blocks(t, c, matrices);
+  if (blocks.empty()) return std::string(update_name(update_of(t, matrices)));
   if (blocks.size() == 1) return fmt::format("Muon, {} x {}", t.rows(), t.cols());
   if (t.id.row->update == Update::muon_key_value) {
     return fmt::format("Muon, {} heads of {} x {} (keys) and {} x {} (values)", blocks.size() / 2,
@@ -87,7 +95,7 @@ Optimizer::Optimizer(const ParameterLayout& layout, const OptimizerSettings& set
   const auto tensors = layout.tensors();
   second_offset_.resize(tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    for (const MuonBlock& b : muon_blocks(tensors[i], layout.config())) {
+    for (const MuonBlock& b : muon_blocks(tensors[i], layout.config(), settings.matrices)) {
       muon_items_.push_back({i, b.begin, b.rows});
       const std::size_t cols = tensors[i].cols();
       const std::size_t own = settings.muon_products == ops::Products::bf16
@@ -95,7 +103,7 @@ Optimizer::Optimizer(const ParameterLayout& layout, const OptimizerSettings& set
                                   : ops::newton_schulz_scratch(b.rows, cols);
       scratch_ = std::max(scratch_, ops::round_up(2 * ops::round_up(b.rows * cols, 16) + own, 16));
     }
-    if (!by_adam(tensors[i].id.row->update)) continue;
+    if (!by_adam(update_of(tensors[i], settings.matrices))) continue;
     second_offset_[i] = seconds;
     seconds += tensors[i].size;
     for (std::size_t at = 0; at < tensors[i].size; at += kStretch) {
@@ -169,7 +177,7 @@ void Optimizer::adamw(Context& ctx, double rate, float scale, const Parameters<f
   ctx.pool.parallel_for(adam_items_.size(), [&](std::size_t i, std::size_t) {
     const Item& item = adam_items_[i];
     const ParameterLayout::Tensor& t = layout_->tensors()[item.tensor];
-    const bool decays = t.id.row->update == Update::adamw;
+    const bool decays = update_of(t, settings_.matrices) == Update::adamw;
     const auto keep = static_cast<float>(decays ? 1 - rate * settings_.weight_decay : 1.0);
     const float* g = gradients[t].data() + item.begin;
     float *m = first_.data() + t.offset + item.begin, *w = weights[t].data() + item.begin;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <string>
@@ -16,7 +17,15 @@
 
 namespace triax::train {
 
+// What updates the matrices. Muon by head is K3's; the others are there to compare with.
+enum class Matrices : std::uint8_t {
+  muon_heads,  // Muon; q, k, v and kv_b head by head
+  muon_whole,  // Muon; every matrix in one piece
+  adamw,       // AdamW with weight decay
+};
+
 struct OptimizerSettings {
+  Matrices matrices = Matrices::muon_heads;
   double muon_momentum = 0.95;                       // Nesterov
   double muon_rms = 0.2;                             // of an update, in units of the rate
   ops::Products muon_products = ops::Products::f32;  // bf16: Newton-Schulz with rounded factors
@@ -42,9 +51,11 @@ struct MuonBlock {
 };
 // A head's rows of q, k, v; its key rows and its value rows of kv_b; the whole matrix otherwise.
 // Empty for tensors that Muon leaves to AdamW.
-std::vector<MuonBlock> muon_blocks(const ParameterLayout::Tensor& tensor, const K3Config& config);
+std::vector<MuonBlock> muon_blocks(const ParameterLayout::Tensor& tensor, const K3Config& config,
+                                   Matrices matrices = Matrices::muon_heads);
 // The optimiser's name for a tensor with its blocks: "Muon, 3 blocks of 64 x 192".
-std::string update_text(const ParameterLayout::Tensor& tensor, const K3Config& config);
+std::string update_text(const ParameterLayout::Tensor& tensor, const K3Config& config,
+                        Matrices matrices = Matrices::muon_heads);
 
 // Square root of the sum of squares of all gradients, in an order of its own.
 double gradient_norm(Context& ctx, const Parameters<float>& gradients);

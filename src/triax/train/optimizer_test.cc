@@ -107,6 +107,18 @@ TEST(MuonBlocks, AreTheHeadsOfTheSpec) {
   EXPECT_EQ(update_text(tensor("lm_head.weight"), config()), "AdamW");
 }
 
+// The arms of the ablation: no heads, and no Muon.
+TEST(MuonBlocks, WholeMatricesAndAdamwAreChoices) {
+  const auto& q = tensor("model.layers.0.self_attn.q_proj.weight");
+  const auto& head = tensor("lm_head.weight");
+  ASSERT_EQ(muon_blocks(q, config(), Matrices::muon_whole).size(), 1u);
+  EXPECT_EQ(muon_blocks(q, config(), Matrices::muon_whole)[0].rows, q.rows());
+  EXPECT_TRUE(muon_blocks(q, config(), Matrices::adamw).empty());
+  EXPECT_EQ(update_text(q, config(), Matrices::muon_whole), "Muon, 96 x 80");
+  EXPECT_EQ(update_text(q, config(), Matrices::adamw), "AdamW");
+  EXPECT_EQ(update_text(head, config(), Matrices::muon_whole), "AdamW");
+}
+
 // Every block's update is Newton-Schulz of that block alone and has RMS 0.2 times the rate.
 TEST(Optimizer, MuonUpdatesEachHeadAlone) {
   OptimizerSettings s;

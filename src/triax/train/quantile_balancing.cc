@@ -114,4 +114,16 @@ double ExpertLoad::dead_fraction() const {
   return static_cast<double>(dead) / static_cast<double>(tokens.size());
 }
 
+void sign_rule(const ExpertLoad& load, double rate, std::span<float> bias) {
+  TRIAX_CHECK(bias.size() == load.tokens.size());
+  std::uint64_t sum = 0;
+  for (const std::uint64_t n : load.tokens) sum += n;
+  const double mean = static_cast<double>(sum) / static_cast<double>(load.tokens.size());
+  for (std::size_t e = 0; e < bias.size(); ++e) {
+    const double missing = mean - static_cast<double>(load.tokens[e]);
+    const double step = missing > 0 ? rate : missing < 0 ? -rate : 0;
+    bias[e] = static_cast<float>(static_cast<double>(bias[e]) + step);
+  }
+}
+
 }  // namespace triax::train

@@ -60,4 +60,8 @@ struct ExpertLoad {
   double dead_fraction() const;             // experts without a token
 };
 
+// The older rule, to compare with: every expert's bias one `rate` up when it got fewer tokens than
+// the mean, down when it got more. Source: DeepSeek-V3 report, 2.1.2 (bias update speed).
+void sign_rule(const ExpertLoad& load, double rate, std::span<float> bias);
+
 }  // namespace triax::train

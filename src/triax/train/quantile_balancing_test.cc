@@ -183,5 +183,13 @@ TEST(ExpertLoad, SaysHowEvenTokensFell) {
   EXPECT_EQ(load.dead_fraction(), 0.25);
 }
 
+TEST(SignRule, MovesEveryBiasOneStepTowardsTheMeanLoad) {
+  ExpertLoad load(4);
+  load.tokens = {10, 2, 6, 6};  // mean 6
+  std::vector<float> bias = {0.5f, -0.5f, 0.25f, 0.0f};
+  sign_rule(load, 0.125, bias);
+  EXPECT_EQ(bias, (std::vector<float>{0.375f, -0.375f, 0.25f, 0.0f}));
+}
+
 }  // namespace
 }  // namespace triax::train

@@ -11,7 +11,6 @@ namespace triax::train {
 
 Sampler::Sampler(std::span<const DocumentSet> sources, std::uint64_t seed)
     : sources_(sources), seed_(seed), positions_(sources.size()), order_(sources.size()) {
-  TRIAX_CHECK(!sources.empty());
   for (const DocumentSet& s : sources) {
     TRIAX_CHECK(s.documents() > 0);
     weights_ += s.weight;
@@ -29,6 +28,7 @@ void Sampler::shuffle(std::size_t source) {
 }
 
 Piece Sampler::peek(std::size_t context) {
+  TRIAX_CHECK(!sources_.empty());
   std::uint64_t total = 0;
   for (const SourcePosition& p : positions_) total += p.tokens;
   std::size_t next = 0;

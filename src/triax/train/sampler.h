@@ -59,10 +59,14 @@ class Sampler {
 struct PackedBatch {
   std::vector<std::int32_t> ids, targets;
   std::vector<Segment> documents;
-  std::size_t counted = 0;  // rows with a target
+  std::vector<float> weights;  // of the rows' losses; empty: all 1
+  std::size_t counted = 0;     // rows with a target
 
   void add(const Piece& piece);
-  TrainBatch view() const { return {ids, targets, documents}; }
+  TrainBatch view() const {
+    return {ids, targets, documents,
+            weights.empty() ? Vec<const float>{} : Vec<const float>(weights)};
+  }
 };
 
 // The passes of one step: whole pieces up to micro_batch_tokens rows each, until the step has

@@ -307,11 +307,11 @@ StepLoss Stack<F>::head(F scale, Vec<F> losses, Mat<F> logits) {
   const Mat<const F> w = pass_.weights.matrix(name);
   const std::span<F> own = ctx.arena.template take<F>(T);
   const Vec<F> row_losses = losses.data != nullptr ? losses : Vec<F>(own);
-  const bool rounded = gradients && pass_.rounds();
+  const bool rounded = gradients && pass_.rounds(), weighted = batch_.weights.data != nullptr;
   if constexpr (std::is_same_v<F, float>) {
     if (rounded) {
       ops::rounded_head(ctx, x, w, batch_.targets, scale, row_losses, dx,
-                        pass_.gradients->matrix(name));
+                        pass_.gradients->matrix(name), batch_.weights);
     }
   }
   for (std::size_t t = rounded ? T : 0; t < T; t += kHeadRows) {
@@ -322,7 +322,8 @@ StepLoss Stack<F>::head(F scale, Vec<F> losses, Mat<F> logits) {
     for (std::size_t i = t; logits.data != nullptr && i < end; ++i) {
       std::copy_n(rows[i - t].data, c.vocab_size, logits[i].data);
     }
-    ops::cross_entropy<F>(ctx, rows, batch_.targets.slice(t, end), scale, row_losses.slice(t, end));
+    ops::cross_entropy<F>(ctx, rows, batch_.targets.slice(t, end), scale, row_losses.slice(t, end),
+                          weighted ? batch_.weights.slice(t, end) : Vec<const float>{});
     if (!gradients) continue;
     ops::linear_input_gradient<F>(ctx, rows, w, dx.slice(t, end), false);
     ops::linear_weight_gradient<F>(ctx, x.slice(t, end), rows, pass_.gradients->matrix(name));
@@ -330,7 +331,8 @@ StepLoss Stack<F>::head(F scale, Vec<F> losses, Mat<F> logits) {
   StepLoss out;
   for (std::size_t t = 0; t < T; ++t) {
     if (batch_.targets[t] == ops::kNoTarget) continue;
-    out.sum += static_cast<double>(row_losses[t]);
+    const double weight = weighted ? static_cast<double>(batch_.weights[t]) : 1;
+    out.sum += weight * static_cast<double>(row_losses[t]);
     ++out.counted;
   }
   if (gradients) site_backward(site, blocks_.size(), last_, in, dx);
@@ -346,6 +348,7 @@ StepLoss run(Context& ctx, const Parameters<F>& weights, const TrainBatch& batch
   const std::size_t T = batch.ids.size();
   TRIAX_CHECK(batch.targets.size() == T, "a target, or kNoTarget, for each row");
   TRIAX_CHECK(losses.data == nullptr || losses.size() == T);
+  TRIAX_CHECK(batch.weights.data == nullptr || batch.weights.size() == T);
   TRIAX_CHECK(ctx.precision == Precision::f32, "training computes in float32");
   std::size_t next = 0;
   for (const Segment& s : batch.documents) {

@@ -30,6 +30,9 @@ struct TrainBatch {
   Vec<const std::int32_t> ids;      // [T]
   Vec<const std::int32_t> targets;  // [T], ops::kNoTarget where a row has no loss
   std::span<const Segment> documents;
+  // [T], of each row's loss, any sign: -log p of a sampled token times its advantage is policy
+  // gradient. Empty: all 1.
+  Vec<const float> weights = {};
 };
 
 // What a step tells on the side.
@@ -44,7 +47,7 @@ struct StepWatch {
 };
 
 struct StepLoss {
-  double sum = 0;           // nats, over rows with a target
+  double sum = 0;           // nats, over rows with a target, each times its weight
   std::size_t counted = 0;  // those rows
   double mean() const { return counted == 0 ? 0 : sum / static_cast<double>(counted); }
 };
@@ -57,7 +60,7 @@ struct StepOptions {
 
 // Adds scale * d(sum of losses) / d(tensor) to `gradients` for every tensor, in an order that does
 // not depend on the number of threads. The router's bias gets nothing. With tied embeddings both
-// uses add to the one tensor. losses [T], when not empty, receives each row's loss.
+// uses add to the one tensor. losses [T], when not empty, receives each row's loss before weights.
 template <class F>
 StepLoss loss_and_gradient(Context& ctx, const Parameters<F>& weights, const TrainBatch& batch,
                            F scale, Parameters<F>& gradients, StepWatch<F>* watch = nullptr,

@@ -23,6 +23,8 @@ const std::vector<std::string> kKinds{"text", "jsonl"};
 const std::vector<std::string> kSplits{"file", "blank_lines"};
 const std::vector<std::string> kLearns{"assistant", "all"};
 const std::vector<std::string> kLongers{"automatic", "cut", "skip"};
+const std::vector<std::string> kMatrices{"muon_heads", "muon_whole", "adamw"};
+const std::vector<std::string> kBalances{"quantile", "sign"};
 
 template <class E>
 void read_choice(ConfigReader& r, const char* key, E& value,
@@ -93,7 +95,10 @@ void read_optimizer(ConfigReader r, TrainConfig& out) {
   r.number("weight_decay", o.weight_decay, 0, 10);
   r.number("clip_norm", o.clip_norm, 0, 1e9);
   r.number("qk_clip_tau", o.qk_clip_tau, 0, 1e9);
+  read_choice(r, "matrices", o.matrices, kMatrices);
+  read_choice(r, "balance", out.balance, kBalances);
   r.number("balance_keep", out.balance_keep, 0, 0.999);
+  r.number("balance_rate", out.balance_rate, 0, 1);
   r.finish();
 }
 
@@ -189,7 +194,10 @@ ordered_json json_of(const OptimizerSettings& o, const TrainConfig& c) {
           {"weight_decay", o.weight_decay},
           {"clip_norm", o.clip_norm},
           {"qk_clip_tau", o.qk_clip_tau},
-          {"balance_keep", c.balance_keep}};
+          {"matrices", kMatrices[static_cast<std::size_t>(o.matrices)]},
+          {"balance", kBalances[static_cast<std::size_t>(c.balance)]},
+          {"balance_keep", c.balance_keep},
+          {"balance_rate", c.balance_rate}};
 }
 
 ordered_json json_of(const GuardSettings& g) {

@@ -81,6 +81,9 @@ struct GuardSettings {
   bool load_stops = false;         // stop at a bad load; otherwise it is told
 };
 
+// How the router's bias follows the loads: by quantiles (K3), or a step up or down (to compare).
+enum class Balance : std::uint8_t { quantile, sign };
+
 struct TrainConfig {
   std::uint64_t seed = 1;
   Precision precision = Precision::bf16;  // of the products of a pass
@@ -92,7 +95,9 @@ struct TrainConfig {
   std::vector<Stage> stages;
   double peak_rate = 2e-3, warmup = 0.01, final_fraction = 0.1;
   OptimizerSettings optimizer;
-  double balance_keep = 0;  // weight of the present bias in quantile balancing
+  Balance balance = Balance::quantile;
+  double balance_keep = 0;     // weight of the present bias in quantile balancing
+  double balance_rate = 1e-3;  // step of the sign rule
   QatSettings qat;
   EvaluationSettings evaluation;
   CheckpointSettings checkpoint;

@@ -127,13 +127,19 @@ StepLoss Trainer::passes(std::span<const PackedBatch> batches, float scale, Step
   return total;
 }
 
-void Trainer::apply(StepRecord& record, const StepWatch<float>& watch) {
+void Trainer::apply(StepRecord& record, const StepWatch<float>& watch,
+                    const std::vector<ExpertLoad>& loads) {
   optimizer_.step(ctx_, record.rate, gradients_, masters_);
   if (config_.optimizer.qk_clip_tau > 0) {
     record.heads_clipped = qk_clip(config_.optimizer.qk_clip_tau, watch.max_logits, masters_);
   }
   for (std::size_t i = 0; i < moe_layers_.size(); ++i) {
-    balancers_[i].end_step(bias(moe_layers_[i]), config_.balance_keep);
+    const std::span<float> bias_of_layer = bias(moe_layers_[i]);
+    if (config_.balance == Balance::sign) {
+      sign_rule(loads[i], config_.balance_rate, bias_of_layer);
+    } else {
+      balancers_[i].end_step(bias_of_layer, config_.balance_keep);
+    }
   }
   rounded_valid_ = false;
   ++state_.optimizer_steps;
@@ -146,15 +152,23 @@ StepRecord Trainer::step() {
   stage.batch_tokens =
       std::min<std::size_t>(stage.batch_tokens, stage.tokens - state_.stage_tokens);
   const std::vector<PackedBatch> batches = draw_step(sampler_, stage);
+  std::size_t rows = 0;
+  for (const PackedBatch& batch : batches) rows += batch.ids.size();
+  // By tokens, at the middle of the step: steps need not be equally long.
+  const Schedule schedule{config_.peak_rate, config_.warmup, config_.final_fraction,
+                          config_.total_tokens()};
+  return step_on(batches, schedule.rate(state_.tokens + rows / 2), watch);
+}
+
+StepRecord Trainer::step_on(std::span<const PackedBatch> batches, double rate, Stopwatch watch) {
+  TRIAX_CHECK(!done());
   StepRecord record;
   for (const PackedBatch& batch : batches) {
     record.step_tokens += batch.ids.size();
     record.counted += batch.counted;
   }
-  // By tokens, at the middle of the step: steps need not be equally long.
-  const Schedule schedule{config_.peak_rate, config_.warmup, config_.final_fraction,
-                          config_.total_tokens()};
-  record.rate = schedule.rate(state_.tokens + record.step_tokens / 2);
+  TRIAX_CHECK(record.counted > 0, "something to learn");
+  record.rate = rate;
   record.qat = qat();
   record.stage = state_.stage;
 
@@ -166,7 +180,7 @@ StepRecord Trainer::step() {
   record.note = guard_.judge(record.loss, record.gradient_norm, masters_, gradients_);
   record.applied = record.note.empty();
   if (record.applied) {
-    apply(record, seen);
+    apply(record, seen, loads);
     guard_.healthy(record.loss, record.gradient_norm);
   } else {
     guard_.skipped(record.note);

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "triax/core/clock.h"
 #include "triax/core/context.h"
 #include "triax/train/guard.h"
 #include "triax/train/parameters.h"
@@ -38,6 +39,9 @@ class Trainer {
   // over the whole step, clipping, optimiser, QK-clip. A step that the guard rejects changes
   // nothing but the position. Throws Error when the guard gives up.
   StepRecord step();
+  // The same with given passes at a given rate; the position moves on by their rows. `watch` runs
+  // since the step began. A training of such steps alone needs no sources.
+  StepRecord step_on(std::span<const PackedBatch> batches, double rate, Stopwatch watch = {});
 
   // What passes compute with now: the masters, or in quantisation-aware training what a checkpoint
   // of them would hold.
@@ -64,7 +68,8 @@ class Trainer {
   std::span<float> bias(std::size_t layer);
   StepLoss passes(std::span<const PackedBatch> batches, float scale, StepWatch<float>& watch,
                   std::vector<ExpertLoad>& loads);
-  void apply(StepRecord& record, const StepWatch<float>& watch);
+  void apply(StepRecord& record, const StepWatch<float>& watch,
+             const std::vector<ExpertLoad>& loads);
   void advance(std::size_t rows);
   void watch_loads(StepRecord& record);
   void describe(StepRecord& record, const std::vector<ExpertLoad>& loads) const;
