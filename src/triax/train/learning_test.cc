@@ -43,7 +43,7 @@ std::vector<std::int32_t> some_ids(std::uint64_t seed, std::size_t n, std::size_
   return out;
 }
 
-void check_slopes(const K3Config& config) {
+void check_slopes(const K3Config& config, const std::vector<float>& row_weights = {}) {
   const ParameterLayout layout(config);
   Parameters<float> start(layout);
   init_parameters(3, start);
@@ -56,7 +56,8 @@ void check_slopes(const K3Config& config) {
   }
   const auto ids = some_ids(1, 12, 60), targets = some_ids(2, 12, 60);
   const std::vector<Segment> documents{{0, 8}, {8, 4}};
-  const TrainBatch batch{ids, targets, documents};
+  TrainBatch batch{ids, targets, documents};
+  if (!row_weights.empty()) batch.weights = Vec<const float>(row_weights);
   Runner runner(1);
   const double sum = loss_and_gradient<double>(runner, weights, batch, 1.0, gradients).sum;
   std::vector<double> losses(12);
@@ -70,7 +71,9 @@ void check_slopes(const K3Config& config) {
       loss_only<double>(runner, weights, batch, losses);
       std::copy(before.begin(), before.end(), w.begin());
       long double total = 0;
-      for (double l : losses) total += l;
+      for (std::size_t i = 0; i < losses.size(); ++i) {
+        total += losses[i] * (row_weights.empty() ? 1.0 : static_cast<double>(row_weights[i]));
+      }
       return total;
     };
     const double want = static_cast<double>((at(1) - at(-1)) / 2e-6);
@@ -105,6 +108,35 @@ TEST(OtherConfigurations, HaveRightGradients) {
   for (const auto& [what, changes] : cases) {
     SCOPED_TRACE(what);
     check_slopes(small_config(changes));
+  }
+}
+
+TEST(WeightedRows, HaveRightGradients) {
+  check_slopes(small_config({}), {1, -2, 0, 0.5f, 3, -0.25f, 1, 1, 0, 2, -1, 4});
+}
+
+// Ones are no weights, and a power of two is a larger scale: bit for bit, in both forms of
+// products.
+TEST(WeightedRows, OfOneChangeNoBit) {
+  const K3Config config = small_config({});
+  const ParameterLayout layout(config);
+  Parameters<float> weights(layout), plain(layout), ones(layout), halves(layout);
+  init_parameters(3, weights);
+  const auto ids = some_ids(1, 40, 60), targets = some_ids(2, 40, 60);
+  const std::vector<Segment> documents{{0, 25}, {25, 15}};
+  const std::vector<float> one(40, 1.0f), half(40, 0.5f);
+  Runner runner(2);
+  for (const ops::Products products : {ops::Products::f32, ops::Products::bf16}) {
+    const auto pass = [&](Vec<const float> rows, float scale, Parameters<float>& to) {
+      std::fill(to.all().begin(), to.all().end(), 0.0f);
+      return loss_and_gradient<float>(runner, weights, {ids, targets, documents, rows}, scale, to,
+                                      nullptr, {}, {products});
+    };
+    const double sum = pass({}, 1, plain).sum;
+    EXPECT_EQ(pass(Vec<const float>(one), 1, ones).sum, sum);
+    EXPECT_TRUE(same_bits(ones.all(), plain.all()));
+    EXPECT_DOUBLE_EQ(pass(Vec<const float>(half), 2, halves).sum, sum / 2);
+    EXPECT_TRUE(same_bits(halves.all(), plain.all()));
   }
 }
 
@@ -172,6 +204,57 @@ TEST(Learning, BeginsAtLnVocabularyAndLearnsTwoDocuments) {
   EXPECT_NEAR(first, std::log(60.0), 0.01 * std::log(60.0));
   EXPECT_LT(last, 0.2);
   EXPECT_EQ(training.load.dead_fraction(), 0.0);
+}
+
+// Tokens drawn from the student, weighted with the clipped log-ratio to a teacher: the reverse KL
+// falls, though no draw sees more than one token of each row.
+TEST(Learning, PolicyGradientBringsAStudentToItsTeacher) {
+  constexpr std::size_t kRows = 48, kVocab = 60;
+  const K3Config config = small_config({});
+  Training teacher(config), student(config);
+  init_parameters(9, teacher.weights);
+  const MatrixView& head = teacher.layout.names().lm_head;
+  for (float& x : teacher.weights[teacher.layout.of(&head)]) x *= 15;
+  const auto ids = some_ids(5, kRows, kVocab);
+  std::vector<std::int32_t> targets = ids;
+  const std::vector<Segment> documents{{0, 24}, {24, 24}};
+  Runner runner(2);
+  std::vector<float> logits(kRows * kVocab), losses(kRows);
+  const auto probabilities = [&](const Training& of) {
+    loss_only<float>(runner, of.weights, {ids, targets, documents}, losses, as_mat(logits, kVocab));
+    std::vector<double> p(logits.begin(), logits.end());
+    for (std::size_t t = 0; t < kRows; ++t) {
+      const std::span<double> row = std::span(p).subspan(t * kVocab, kVocab);
+      double sum = 0;
+      for (double& x : row) sum += x = std::exp(x);
+      for (double& x : row) x /= sum;
+    }
+    return p;
+  };
+  const std::vector<double> q = probabilities(teacher);
+  double first = 0, last = 0;
+  Rng rng(1);
+  const Schedule schedule{1e-2, 0.05, 0.1, 150};
+  for (std::size_t n = 0; n <= schedule.steps; ++n) {
+    const std::vector<double> p = probabilities(student);
+    double kl = 0;
+    for (std::size_t i = 0; i < p.size(); ++i) kl += p[i] * std::log(p[i] / q[i]);
+    last = kl / kRows;
+    if (n == 0) first = last;
+    std::vector<float> rewards(kRows);
+    for (std::size_t t = 0; t < kRows; ++t) {
+      double left = rng.uniform();
+      std::size_t id = 0;
+      while (id + 1 < kVocab && (left -= p[t * kVocab + id]) >= 0) ++id;
+      targets[t] = static_cast<std::int32_t>(id);
+      const double ratio = std::log(q[t * kVocab + id] / p[t * kVocab + id]);
+      rewards[t] = static_cast<float>(std::clamp(ratio, -5.0, 5.0));
+    }
+    if (n == schedule.steps) break;
+    student.step(runner, {ids, targets, documents, Vec<const float>(rewards)}, schedule.rate(n));
+  }
+  EXPECT_GT(first, 0.3);
+  EXPECT_LT(last, 0.5 * first);
 }
 
 TEST(Learning, IsTheSameForAnyNumberOfThreads) {

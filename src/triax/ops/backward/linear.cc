@@ -65,9 +65,10 @@ void embed_backward(Context& ctx, Vec<const std::int32_t> ids, Mat<const F> dy, 
 
 template <class F>
 void cross_entropy(Context& ctx, Mat<F> logits, Vec<const std::int32_t> targets, F scale,
-                   Vec<F> losses) {
+                   Vec<F> losses, Vec<const float> weights) {
   const std::size_t V = logits.shape[1];
   TRIAX_CHECK(targets.size() == logits.shape[0] && losses.size() == logits.shape[0]);
+  TRIAX_CHECK(weights.data == nullptr || weights.size() == logits.shape[0]);
   for (std::int32_t target : targets) {
     TRIAX_CHECK(target == kNoTarget || (target >= 0 && static_cast<std::size_t>(target) < V));
   }
@@ -83,8 +84,9 @@ void cross_entropy(Context& ctx, Mat<F> logits, Vec<const std::int32_t> targets,
       const F largest = loops::largest(row, V), wanted = row[target];
       const F sum = loops::exp_sum(row, largest, V, row);
       losses[t] = std::log(sum) + largest - wanted;
-      loops::scale<F>(scale / sum, row, V, row);
-      row[target] -= scale;
+      const F own = weights.data == nullptr ? scale : scale * static_cast<F>(weights[t]);
+      loops::scale<F>(own / sum, row, V, row);
+      row[target] -= own;
     }
   });
 }
@@ -93,7 +95,8 @@ void cross_entropy(Context& ctx, Mat<F> logits, Vec<const std::int32_t> targets,
   template void linear_input_gradient<F>(Context&, Mat<const F>, Mat<const F>, Mat<F>, bool); \
   template void linear_weight_gradient<F>(Context&, Mat<const F>, Mat<const F>, Mat<F>);      \
   template void embed_backward<F>(Context&, Vec<const std::int32_t>, Mat<const F>, Mat<F>);   \
-  template void cross_entropy<F>(Context&, Mat<F>, Vec<const std::int32_t>, F, Vec<F>)
+  template void cross_entropy<F>(Context&, Mat<F>, Vec<const std::int32_t>, F, Vec<F>,        \
+                                 Vec<const float>)
 TRIAX_INSTANCES(float);
 TRIAX_INSTANCES(double);
 #undef TRIAX_INSTANCES

@@ -26,9 +26,10 @@ inline constexpr std::int32_t kNoTarget = -1;  // a row that has no loss
 
 // Cross-entropy of each row, losses[t] = log sum_v exp(logits[t, v]) - logits[t, targets[t]] in
 // nats, and its gradient times `scale` in place of the logits: scale (softmax - onehot). A row
-// without a target has loss 0 and gradient 0. logits [T, vocab], losses [T].
+// without a target has loss 0 and gradient 0. logits [T, vocab], losses [T]. weights [T], when not
+// empty, multiply the gradients of their rows (any sign), not the losses.
 template <class F>
 void cross_entropy(Context& ctx, Mat<F> logits, Vec<const std::int32_t> targets, F scale,
-                   Vec<F> losses);
+                   Vec<F> losses, Vec<const float> weights = {});
 
 }  // namespace triax::ops

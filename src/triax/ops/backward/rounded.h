@@ -66,6 +66,6 @@ void rounded_mla_backward(Context& ctx, const MlaShape& shape, Mat<const float> 
 // logits of 64 rows for each thread are there at once, and the rounded gradients of 1024.
 void rounded_head(Context& ctx, Mat<const float> x, Mat<const float> w,
                   Vec<const std::int32_t> targets, float scale, Vec<float> losses, Mat<float> dx,
-                  Mat<float> dw);
+                  Mat<float> dw, Vec<const float> weights = {});
 
 }  // namespace triax::ops

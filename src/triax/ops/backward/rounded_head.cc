@@ -32,11 +32,12 @@ float row_loss(float* row, std::size_t V, std::int32_t target, float scale) {
 
 void rounded_head(Context& ctx, Mat<const float> x, Mat<const float> w,
                   Vec<const std::int32_t> targets, float scale, Vec<float> losses, Mat<float> dx,
-                  Mat<float> dw) {
+                  Mat<float> dw, Vec<const float> weights) {
   const RoundedKernels& k = *training_kernels().rounded;
   const std::size_t T = x.shape[0], K = x.shape[1], V = w.shape[0];
   TRIAX_CHECK(w.shape[1] == K && dx.shape == x.shape && dw.shape == w.shape);
   TRIAX_CHECK(targets.size() == T && losses.size() == T);
+  TRIAX_CHECK(weights.data == nullptr || weights.size() == T);
   for (std::int32_t target : targets) {
     TRIAX_CHECK(target == kNoTarget || (target >= 0 && static_cast<std::size_t>(target) < V));
   }
@@ -69,7 +70,8 @@ void rounded_head(Context& ctx, Mat<const float> x, Mat<const float> w,
       left_of_rows(k, x.slice(begin, end), left);
       multiply(k, left, forward, rows, false);
       for (std::size_t t = begin; t < end; ++t) {
-        losses[t] = row_loss(rows[t - begin].data, V, targets[t], scale);
+        const float own = weights.data == nullptr ? scale : scale * weights[t];
+        losses[t] = row_loss(rows[t - begin].data, V, targets[t], own);
       }
       Tiles part = x_right;
       part.data = part.column(begin - first);
