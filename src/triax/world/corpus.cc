@@ -8,6 +8,7 @@
 #include "triax/core/hash.h"
 #include "triax/world/arithmetic.h"
 #include "triax/world/prose.h"
+#include "triax/world/recall.h"
 #include "triax/world/story.h"
 #include "triax/world/talk.h"
 #include "triax/world/tools.h"
@@ -32,11 +33,11 @@ const char* story_source(Length length) {
                                     : "story_long";
 }
 
-// Short stories leave room for few questions; longer thinking takes the place of some.
+// A story is long and its answers are short, so it is asked about several times; longer thinking
+// takes the place of some questions.
 std::size_t question_count(Dice& dice, Length length, Effort effort) {
-  if (length == Length::small) return 1 + dice.below(2);
-  const std::size_t longer = length == Length::suite ? 1 : 0;
-  return longer + (effort == Effort::low ? 3 : effort == Effort::high ? 2 : 1);
+  const std::size_t most = effort == Effort::low ? 5 : effort == Effort::high ? 4 : 3;
+  return length == Length::small ? 1 + dice.below(most) : most;
 }
 
 Made make_story_qa(Dice& dice, Length length, Part part, const Unseen& unseen) {
@@ -91,7 +92,8 @@ const std::vector<Kind>& kinds() {
       {"tools", "tool calls, their results, and answers", 0.16},
       {"dialogue", "short conversations and small facts", 0.06},
       {"tale", "stories that are asked for", 0.04},
-      {"prose", "stories alone", 0.04}};
+      {"prose", "stories alone", 0.04},
+      {"recall", "lists, pairs and newest values, said again", 0.2}};
   return all;
 }
 
@@ -135,6 +137,8 @@ Made make_document(const std::string& kind, std::uint64_t seed, Part part, std::
     made.document = tale_document(dice, effort, unseen);
   } else if (kind == "prose") {
     made.document = tale_text(dice, unseen);
+  } else if (kind == "recall") {
+    made.document = recall_text(dice, unseen);
   } else {
     std::string names;
     for (const Kind& one : kinds()) names += (names.empty() ? "" : ", ") + one.name;
