@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <string>
 
 #include "triax/core/rng.h"
 
@@ -33,6 +34,27 @@ double decay_bias(double where, const K3Config& c) {
   return std::log(share / (1 - share));
 }
 
+// KDA begins as a memory that answers what came after: queries and keys are the same projection,
+// a key is made of the token before, a query of the present one (each with half of the one before
+// it), a value of the present one. The first step then already reads from equal contexts, where a
+// random start takes over a million tokens to find out that this helps.
+double tap(const ParameterLayout::Tensor& t, std::size_t lag) {
+  if (t.name.ends_with("v_conv1d.weight")) return lag == 0 ? 1 : 0;
+  if (t.name.ends_with("k_conv1d.weight")) --lag;  // lag 0 becomes the largest number: no weight
+  return lag == 0 ? 1 : lag == 1 ? 0.5 : 0;
+}
+
+// Whose random numbers a tensor has: the keys of KDA those of the queries.
+std::string stream_of(const ParameterLayout::Tensor& t, const K3Config& c) {
+  std::string name = t.name;
+  const std::string key = "self_attn.k_proj.";
+  const std::size_t at = name.find(key);
+  if (at != std::string::npos && c.is_kda(t.id.layer)) {
+    name.replace(at, key.size(), "self_attn.q_proj.");
+  }
+  return name;
+}
+
 double value(const ParameterLayout::Tensor& t, const K3Config& c, std::uint64_t key,
              std::uint64_t i) {
   const double inputs = static_cast<double>(t.cols());
@@ -46,8 +68,10 @@ double value(const ParameterLayout::Tensor& t, const K3Config& c, std::uint64_t 
       return 0;
     case TensorRole::dt_bias:
       return decay_bias(uniform(key, i), c);
-    case TensorRole::conv:
-      return (2 * uniform(key, i) - 1) / std::sqrt(static_cast<double>(c.short_conv_kernel_size));
+    case TensorRole::conv: {
+      const std::size_t taps = c.short_conv_kernel_size;
+      return tap(t, taps - 1 - i % taps) + 0.1 * (2 * uniform(key, i) - 1);
+    }
     case TensorRole::embedding:
       return 0.5 * normal(key, i);
     case TensorRole::head:
@@ -61,7 +85,7 @@ double value(const ParameterLayout::Tensor& t, const K3Config& c, std::uint64_t 
 
 void init_parameters(std::uint64_t seed, Parameters<float>& out) {
   for (const ParameterLayout::Tensor& t : out.layout().tensors()) {
-    const std::uint64_t key = key_of(seed, t.name);
+    const std::uint64_t key = key_of(seed, stream_of(t, out.layout().config()));
     const std::span<float> numbers = out[t];
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       numbers[i] = static_cast<float>(value(t, out.layout().config(), key, i));

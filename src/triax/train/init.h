@@ -11,8 +11,8 @@ namespace triax::train {
 // with a memory of 10 to 1000 tokens. Queries of depth mixes are 0 (a mix begins as the mean of its
 // sources), norms 1, the router's bias 0. Our choice: matrices normal with deviation
 // 1 / sqrt(inputs), embedding 0.5, head 0.1 / sqrt(inputs) (the first loss is then within 1 % of
-// ln vocabulary), convolution taps uniform in +-1 / sqrt(taps). Every number follows from the seed
-// and the tensor's name alone.
+// ln vocabulary); KDA begins as a memory that answers what came after (init.cc). Every number
+// follows from the seed and the tensor's name alone.
 void init_parameters(std::uint64_t seed, Parameters<float>& out);
 
 }  // namespace triax::train
