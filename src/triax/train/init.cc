@@ -1,7 +1,9 @@
 // Initialisation by role.
 #include "triax/train/init.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 #include <string>
 
@@ -34,14 +36,28 @@ double decay_bias(double where, const K3Config& c) {
   return std::log(share / (1 - share));
 }
 
-// KDA begins as a memory that answers what came after: queries and keys are the same projection,
-// a key is made of the token before, a query of the present one (each with half of the one before
-// it), a value of the present one. The first step then already reads from equal contexts, where a
-// random start takes over a million tokens to find out that this helps.
-double tap(const ParameterLayout::Tensor& t, std::size_t lag) {
-  if (t.name.ends_with("v_conv1d.weight")) return lag == 0 ? 1 : 0;
-  if (t.name.ends_with("k_conv1d.weight")) --lag;  // lag 0 becomes the largest number: no weight
-  return lag == 0 ? 1 : lag == 1 ? 0.5 : 0;
+// What a head of KDA begins with: the lags, in tokens, at which its query, key and value look.
+// Queries and keys are the same projection, so equal tokens meet.
+struct Lags {
+  std::size_t query, key, value;
+};
+Lags lags_of(std::size_t layer, std::size_t head) {
+  // Three kinds answer "what came one token after this one", for the present token, the one before
+  // (past a comma) and the one before that. The fourth reads its own row and so passes on the token
+  // before, which is what MLA needs to do the same over any distance. From a random start a model
+  // takes millions of tokens to find out that copying helps; from here it can at the first step.
+  constexpr Lags kKinds[] = {{0, 1, 0}, {1, 2, 0}, {2, 3, 0}, {0, 0, 1}};
+  return kKinds[(layer + head) % std::size(kKinds)];
+}
+
+double tap(const ParameterLayout::Tensor& t, const K3Config& c, std::size_t i) {
+  const std::size_t taps = c.short_conv_kernel_size;
+  const std::size_t lag = taps - 1 - i % taps;
+  const Lags lags = lags_of(t.id.layer, i / taps / c.kda_head_dim);
+  const std::size_t at = t.name.ends_with("q_conv1d.weight")   ? lags.query
+                         : t.name.ends_with("k_conv1d.weight") ? lags.key
+                                                               : lags.value;
+  return lag == std::min(at, taps - 1) ? 1 : 0;
 }
 
 // Whose random numbers a tensor has: the keys of KDA those of the queries.
@@ -68,10 +84,8 @@ double value(const ParameterLayout::Tensor& t, const K3Config& c, std::uint64_t 
       return 0;
     case TensorRole::dt_bias:
       return decay_bias(uniform(key, i), c);
-    case TensorRole::conv: {
-      const std::size_t taps = c.short_conv_kernel_size;
-      return tap(t, taps - 1 - i % taps) + 0.1 * (2 * uniform(key, i) - 1);
-    }
+    case TensorRole::conv:
+      return tap(t, c, i) + 0.1 * (2 * uniform(key, i) - 1);
     case TensorRole::embedding:
       return 0.5 * normal(key, i);
     case TensorRole::head:

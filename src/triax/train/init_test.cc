@@ -27,23 +27,39 @@ struct Fresh {
   }
 };
 
-// Equal inputs then meet: the query of a token finds the key that the same token left one later.
-TEST(Init, KdaBeginsWithEqualQueriesAndKeysOneTokenApart) {
+// The lags at which a head looks: where its taps are 1 (the rest is noise of at most 0.1).
+std::vector<std::size_t> lags(const Fresh& fresh, std::size_t layer, char what) {
+  constexpr std::size_t kTaps = 4, kHead = 32;
+  const std::vector<float> taps =
+      fresh["model.layers." + std::to_string(layer) + ".self_attn." + what + "_conv1d.weight"];
+  std::vector<std::size_t> out;
+  for (std::size_t row = 0; row + kTaps <= taps.size(); row += kTaps) {
+    std::size_t found = kTaps;
+    for (std::size_t i = 0; i < kTaps; ++i) {
+      const bool one = std::abs(taps[row + i] - 1) <= 0.1f;
+      EXPECT_TRUE(one || std::abs(taps[row + i]) <= 0.1f);
+      if (one) found = kTaps - 1 - i;
+    }
+    if (row / kTaps % kHead == 0) out.push_back(found);
+    EXPECT_EQ(out.back(), found) << "one lag a head";
+  }
+  return out;
+}
+
+// Equal tokens then meet: what came behind the first is found again behind the second.
+TEST(Init, KdaBeginsAsAMemoryOfWhatCameAfter) {
   const Fresh fresh;
   const std::string layer = "model.layers.1.self_attn.";
   EXPECT_EQ(fresh[layer + "q_proj.weight"], fresh[layer + "k_proj.weight"]);
   EXPECT_NE(fresh[layer + "q_proj.weight"], fresh[layer + "v_proj.weight"]);
   EXPECT_NE(fresh[layer + "q_proj.weight"], fresh["model.layers.2.self_attn.q_proj.weight"]);
-  const std::vector<float> q = fresh[layer + "q_conv1d.weight"],
-                           k = fresh[layer + "k_conv1d.weight"],
-                           v = fresh[layer + "v_conv1d.weight"];
-  const float want_q[] = {0, 0, 0.5f, 1}, want_k[] = {0, 0.5f, 1, 0}, want_v[] = {0, 0, 0, 1};
-  ASSERT_EQ(q.size() % 4, 0u);
-  for (std::size_t i = 0; i < q.size(); ++i) {
-    EXPECT_NEAR(q[i], want_q[i % 4], 0.1f);
-    EXPECT_NEAR(k[i], want_k[i % 4], 0.1f);
-    EXPECT_NEAR(v[i], want_v[i % 4], 0.1f);
-  }
+  using Lags = std::vector<std::size_t>;
+  EXPECT_EQ(lags(fresh, 0, 'q'), (Lags{0, 1}));
+  EXPECT_EQ(lags(fresh, 0, 'k'), (Lags{1, 2}));
+  EXPECT_EQ(lags(fresh, 0, 'v'), (Lags{0, 0}));
+  EXPECT_EQ(lags(fresh, 2, 'q'), (Lags{2, 0}));
+  EXPECT_EQ(lags(fresh, 2, 'k'), (Lags{3, 0}));
+  EXPECT_EQ(lags(fresh, 2, 'v'), (Lags{0, 1}));
 }
 
 TEST(Init, MlaBeginsWithNumbersOfItsOwn) {

@@ -10,15 +10,36 @@
 namespace triax::world {
 namespace {
 
+// Letters that mean nothing, so that every piece of the vocabulary is met as something to be found
+// again: "stuvol", "Kra", "obe".
+std::string any_letters(Dice& dice) {
+  static const std::vector<std::string> kBefore = {
+      "b",  "c",  "d",  "f",  "g",  "h",  "j",  "k",  "l",  "m",  "n",  "p",  "qu", "r",  "s",
+      "t",  "v",  "w",  "z",  "br", "ch", "cr", "dr", "fl", "gr", "kn", "pl", "sh", "st", "str",
+      "th", "tr", "wh", "bl", "cl", "fr", "gl", "pr", "sc", "sk", "sl", "sp", "sw", "",   "y"};
+  static const std::vector<std::string> kVowels = {"a",  "e",  "i",  "o",  "u",  "ai", "ea",
+                                                   "ee", "ie", "oa", "oo", "ou", "er", "ar"};
+  static const std::vector<std::string> kAfter = {"",  "",   "",   "b",  "ck", "d",  "g",
+                                                  "l", "m",  "n",  "p",  "r",  "s",  "t",
+                                                  "x", "ll", "nd", "ng", "nt", "rt", "st"};
+  std::string out;
+  for (int n = dice.between(1, 3); n > 0; --n) {
+    out += dice.pick(kBefore) + dice.pick(kVowels) + dice.pick(kAfter);
+  }
+  return dice.chance(0.3) ? capitalised(out) : out;
+}
+
 std::string any_name(Dice& dice, const Unseen& unseen) {
   const bool woman = dice.chance(0.5);
+  if (!unseen.entities && dice.chance(0.2)) return capitalised(any_letters(dice));
   if (!unseen.entities && dice.chance(0.5)) return made_up_name(dice, woman);
   const Lexicon& lexicon = Lexicon::get();
   return (woman ? lexicon.women : lexicon.men).pick(dice, unseen.entities);
 }
 
 std::string any_thing(Dice& dice, const Unseen& unseen) {
-  if (!unseen.entities && dice.chance(0.25)) return made_up_thing(dice);
+  if (!unseen.entities && dice.chance(0.2)) return any_letters(dice);
+  if (!unseen.entities && dice.chance(0.2)) return made_up_thing(dice);
   const Theme& theme = dice.pick(Lexicon::get().themes);
   return (dice.chance(0.8) ? theme.things : theme.containers).pick(dice, unseen.entities);
 }
@@ -28,6 +49,7 @@ const Place& any_place(Dice& dice, const Unseen& unseen) {
 }
 
 std::string any_word(Dice& dice, const Unseen& unseen) {
+  if (!unseen.entities && dice.chance(0.3)) return any_letters(dice);
   switch (dice.below(4)) {
     case 0:
       return any_name(dice, unseen);
@@ -61,9 +83,10 @@ std::string list_again(Dice& dice, const Unseen& unseen) {
   static const std::vector<const char*> kBetween = {" ", ", ", " and ", ". "};
   static const std::vector<const char*> kAgain = {"\n", " / ", ". Again: "};
   std::vector<std::string> words;
-  for (int n = dice.between(3, 14); n > 0; --n) words.push_back(any_word(dice, unseen));
+  for (int n = dice.between(4, dice.chance(0.5) ? 12 : 36); n > 0; --n)
+    words.push_back(any_word(dice, unseen));
   const std::string list = joined(words, dice.pick(kBetween));
-  return joined(std::vector<std::string>(2 + dice.below(3), list), dice.pick(kAgain));
+  return joined(std::vector<std::string>(2 + dice.below(2), list), dice.pick(kAgain));
 }
 
 // "482 913 / 482 913", or each number with its digits turned round
@@ -141,8 +164,8 @@ std::string newest(Dice& dice, const Unseen& unseen) {
 
 Json recall_text(Dice& dice, const Unseen& unseen) {
   const std::size_t which = dice.below(10);
-  return text_document("recall", which < 3   ? list_again(dice, unseen)
-                                 : which < 6 ? pairs(dice, unseen)
+  return text_document("recall", which < 5   ? list_again(dice, unseen)
+                                 : which < 7 ? pairs(dice, unseen)
                                  : which < 9 ? newest(dice, unseen)
                                              : digits(dice));
 }
