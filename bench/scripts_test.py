@@ -7,6 +7,7 @@ import xml.dom.minidom
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import ablation  # noqa: E402
 import busy  # noqa: E402
 import engines  # noqa: E402
 import growth  # noqa: E402
@@ -43,6 +44,32 @@ class Engines(unittest.TestCase):
     def test_median(self):
         self.assertEqual(engines.median([5, 1, 3]), 3)
         self.assertEqual(engines.median([4, 1, 3, 2]), 2.5)
+
+
+class Ablation(unittest.TestCase):
+    def test_a_difference_counts_beyond_the_spread_of_the_seeds(self):
+        difference, real = ablation.compare([1.0, 1.1], [1.3, 1.4])
+        self.assertAlmostEqual(difference, 0.3)
+        self.assertTrue(real)
+        self.assertFalse(ablation.compare([1.0, 1.1], [1.1, 1.2])[1])
+
+    def test_table_has_a_line_an_arm_and_says_none(self):
+        run = lambda loss: {"losses": dict.fromkeys(ablation.HELD_OUT, loss), "loss": loss, "max_over_mean": 1.5,
+                            "dead": 0.0}
+        text = ablation.table({"reference": [run(1.0), run(1.1)], "adamw": [run(2.0), run(2.1)],
+                               "sign": [run(1.0), run(1.1)]}, 1000, [1, 2])
+        lines = text.splitlines()
+        self.assertEqual(len(lines), 5)
+        self.assertIn("| 2.000, 2.100 | +1.000 |", lines[3])
+        self.assertIn("| none |", lines[4])
+        self.assertEqual(len({line.count("|") for line in lines}), 1)
+
+    def test_arms_differ_in_one_thing(self):
+        texts = [ablation.config(pathlib.Path("d"), 1, 1000, shape, optimizer, None)
+                 for _, _, shape, optimizer in ablation.ARMS]
+        for text in texts[1:]:
+            changed = [key for key in text if text[key] != texts[0][key]]
+            self.assertEqual(len(changed), 1)
 
 
 class Busy(unittest.TestCase):
