@@ -5,6 +5,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "triax/core/error.h"
 #include "triax/world/lexicon_data.h"
@@ -237,6 +238,29 @@ std::string made_up_name(Dice& dice, bool woman) {
         dice.pick(kStarts) + dice.pick(kMiddles) + dice.pick(woman ? kHers : kHis);
     if (!listed_name(name)) return name;
   }
+}
+
+bool is_held_word(const std::string& word) {
+  static const std::set<std::string> all = [] {
+    std::set<std::string> out;
+    const auto add = [&](const std::vector<std::string>& words) {
+      for (const std::string& one : words) out.insert(capitalised(one));
+    };
+    const Lexicon& lexicon = Lexicon::get();
+    for (const Words* list : {&lexicon.women, &lexicon.men, &lexicon.colours, &lexicon.sizes}) {
+      add(list->held);
+    }
+    for (const Theme& theme : lexicon.themes) {
+      add(theme.things.held);
+      add(theme.containers.held);
+      for (const Place& place : theme.places.held) out.insert(capitalised(place.noun));
+      for (const Counted& counted : theme.counted.held) {
+        out.insert({capitalised(counted.one), capitalised(counted.many)});
+      }
+    }
+    return out;
+  }();
+  return all.count(capitalised(word)) > 0;
 }
 
 std::string made_up_thing(Dice& dice) {

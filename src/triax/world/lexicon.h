@@ -107,6 +107,9 @@ std::string capitalised(std::string text);
 // Small numbers as words: 0..99.
 std::string number_word(int n);
 
+// Is this, in any case, a word that training documents never use?
+bool is_held_word(const std::string& word);
+
 // A name made of syllables, never the same as one of the lists: unlimited, so that a model learns
 // to copy names rather than to know them. Ends with a, e, i for women.
 std::string made_up_name(Dice& dice, bool woman);

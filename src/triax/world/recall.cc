@@ -22,11 +22,14 @@ std::string any_letters(Dice& dice) {
   static const std::vector<std::string> kAfter = {"",  "",   "",   "b",  "ck", "d",  "g",
                                                   "l", "m",  "n",  "p",  "r",  "s",  "t",
                                                   "x", "ll", "nd", "ng", "nt", "rt", "st"};
-  std::string out;
-  for (int n = dice.between(1, 3); n > 0; --n) {
-    out += dice.pick(kBefore) + dice.pick(kVowels) + dice.pick(kAfter);
+  for (;;) {
+    std::string out;
+    for (int n = dice.between(1, 3); n > 0; --n) {
+      out += dice.pick(kBefore) + dice.pick(kVowels) + dice.pick(kAfter);
+    }
+    const bool capital = dice.chance(0.3);
+    if (!is_held_word(out)) return capital ? capitalised(out) : out;
   }
-  return dice.chance(0.3) ? capitalised(out) : out;
 }
 
 std::string any_name(Dice& dice, const Unseen& unseen) {

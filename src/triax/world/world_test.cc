@@ -114,6 +114,7 @@ TEST(Lexicon, IsRich) {
 
 TEST(Corpus, TrainingUsesNoHeldWord) {
   const std::vector<std::string> held = held_words();
+  for (const std::string& word : held) EXPECT_TRUE(is_held_word(word)) << word;
   for (const Kind& kind : kinds()) {
     for (std::uint64_t i = 0; i < 150; ++i) {
       const std::string text = document_text(make_document(kind.name, 3, Part::train, i).document);
