@@ -10,6 +10,6 @@ while IFS= read -r -d '' file; do
     *.sh:* | *:'#!'*bash*) bash -n "$file" || status=1 ;;
     *.py:*) python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$file" || status=1 ;;
   esac
-done < <(find triax test .ci tools tests bench \( -path tests/golden -o -path tests/fuzz \) -prune -o \
+done < <(find triax test .ci tools tests bench web \( -path tests/golden -o -path tests/fuzz -o -path web/node_modules \) -prune -o \
   -type f -print0 2>/dev/null)
 exit $status

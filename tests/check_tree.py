@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Rules of the tree that need no compiler. One argument names the rule: sizes, paths, links, leftovers,
-packages."""
+packages, page."""
+import hashlib
 import os
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CODE = {".h", ".cc", ".inl", ".inc", ".py", ".sh", ".mjs", ".cmake"}
+CODE = {".h", ".cc", ".inl", ".inc", ".py", ".sh", ".mjs", ".cmake", ".ts", ".tsx",
+        ".css"}
 MAX_LINES = 800
 MAX_BYTES = 4 << 20
 # Written by a program from data; their length says nothing about their reader.
@@ -112,7 +114,18 @@ def packages():
                 yield f"{name}: find_package({library}): {package} is not in packages.txt"
 
 
-RULES = {rule.__name__: rule for rule in (sizes, paths, links, leftovers, packages)}
+def page():
+    """The committed chat page was built from the sources in web/ (web/vite.config.mjs writes their hash)."""
+    digest = hashlib.sha256()
+    for name, path in sorted((str(p.relative_to(ROOT / "web").as_posix()), p) for p in (ROOT / "web").rglob("*")
+                             if p.is_file() and "node_modules" not in p.relative_to(ROOT).parts):
+        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
+    built = "src/triax/server/page/index.html"
+    if f"sources {digest.hexdigest()} " not in (ROOT / built).read_text():
+        yield f"{built}: is not built from web/ as it is; run `npm ci && npm run build` there"
+
+
+RULES = {rule.__name__: rule for rule in (sizes, paths, links, leftovers, packages, page)}
 if len(sys.argv) != 2 or sys.argv[1] not in RULES:
     sys.exit(f"usage: check_tree.py {'|'.join(RULES)}")
 faults = list(RULES[sys.argv[1]]())

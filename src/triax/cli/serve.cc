@@ -152,8 +152,10 @@ void tell(const ServeCommand& c, const LoadedModel& m, const Engine& engine,
     fmt::print(stderr, "the vocabulary has no chat tokens: only /v1/completions answers\n");
   }
   const bool v6 = c.host.find(':') != std::string::npos;
-  fmt::print("model {} at http://{}{}{}:{}/v1\n", api.model, v6 ? "[" : "", c.host, v6 ? "]" : "",
-             port);
+  const std::string at =
+      fmt::format("http://{}{}{}:{}/", v6 ? "[" : "", c.host, v6 ? "]" : "", port);
+  fmt::print(stderr, "chat page at {}\n", at);
+  fmt::print("model {} at {}v1\n", api.model, at);
   std::fflush(stdout);
 }
 

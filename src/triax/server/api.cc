@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "triax/server/page.h"
+
 namespace triax::server {
 namespace {
 
@@ -67,6 +69,7 @@ Api::Api(Engine& engine, const Tokenizer& tokenizer, ApiOptions options, AccessL
 
 const std::vector<Api::Entry>& Api::entries() {
   static const std::vector<Entry> all = {
+      {"GET", "/", &Api::page, true},
       {"GET", "/health", &Api::health, true},
       {"GET", "/metrics", &Api::metrics, false},
       {"GET", "/v1/models", &Api::models, false},
@@ -115,7 +118,8 @@ void Api::dispatch(const HttpRequest& request, std::unique_ptr<Exchange>& exchan
   std::string allowed;
   for (const Entry& entry : entries()) {
     const std::string_view path = entry.path;
-    const bool fits = path.ends_with('/') ? request.path.starts_with(path) : request.path == path;
+    const bool below = path.size() > 1 && path.ends_with('/');
+    const bool fits = below ? request.path.starts_with(path) : request.path == path;
     if (!fits) continue;
     allowed = entry.method;
     if (method != entry.method) continue;
@@ -144,12 +148,25 @@ void Api::check_key(const HttpRequest& request) const {
                              : "the key is not known here");
 }
 
+void Api::page(const HttpRequest& request, std::unique_ptr<Exchange>& exchange) {
+  const Page& page = chat_page();
+  const HttpFields fields = page_fields(page);
+  exchange->fields.insert(exchange->fields.end(), fields.begin(), fields.end());
+  if (same_version(request.field("if-none-match"), page.etag)) {
+    exchange->send(304, "", "");
+  } else {
+    exchange->send(200, std::string(page.html), "text/html; charset=utf-8");
+  }
+}
+
 void Api::health(const HttpRequest&, std::unique_ptr<Exchange>& exchange) {
   const EngineStats stats = engine_.stats();
-  exchange->send(stopping_ ? 503 : 200,
-                 compact(object({{"status", str(stopping_ ? "stopping" : "ok")},
-                                 {"running", num(stats.running)},
-                                 {"waiting", num(stats.queued)}})));
+  exchange->send(
+      stopping_ ? 503 : 200,
+      compact(object({{"status", str(stopping_ ? "stopping" : "ok")},
+                      {"profile", str(options_.profile == Profile::kimi ? "kimi" : "open")},
+                      {"running", num(stats.running)},
+                      {"waiting", num(stats.queued)}})));
 }
 
 void Api::metrics(const HttpRequest&, std::unique_ptr<Exchange>& exchange) {

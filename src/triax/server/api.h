@@ -52,6 +52,7 @@ class Api {
   void dispatch(const HttpRequest& request, std::unique_ptr<Exchange>& exchange);
   void check_key(const HttpRequest& request) const;
 
+  void page(const HttpRequest& request, std::unique_ptr<Exchange>& exchange);
   void health(const HttpRequest& request, std::unique_ptr<Exchange>& exchange);
   void metrics(const HttpRequest& request, std::unique_ptr<Exchange>& exchange);
   void models(const HttpRequest& request, std::unique_ptr<Exchange>& exchange);

@@ -411,9 +411,11 @@ bool SocketReply::send(HttpHead head, std::string body) {
   if (head_sent_) return false;
   if (gone_ || ended_) return true;
   head_sent_ = true;
+  // These have no body, and a length would speak of another answer's.
+  const bool bare = head.status == 204 || head.status == 304;
   std::string text =
-      head_text(head, keep_alive_, fmt::format("Content-Length: {}\r\n", body.size()));
-  if (body_) text += body;
+      head_text(head, keep_alive_, bare ? "" : fmt::format("Content-Length: {}\r\n", body.size()));
+  if (body_ && !bare) text += body;
   push(std::move(text));
   finish();
   return true;
