@@ -24,6 +24,8 @@ missing_packages() {
   local have
   have=$(dpkg-query -W -f='${db:Status-Status} ${binary:Package}\n' "$@" 2>/dev/null |
     awk '$1 == "installed" { sub(/:.*/, "", $2); print $2 }')
+  # Other makers' packages of node bring npm along.
+  ! command -v npm >/dev/null || have+=$'\nnpm'
   printf '%s\n' "$@" | grep -vxF -e "$have" || true
 }
 
