@@ -17,6 +17,7 @@ int execute(const InspectCommand& command);
 int execute(const SynthCommand& command);
 int execute(const PackCommand& command);
 int execute(const TrainCommand& command);
+int execute(const DistillCommand& command);
 int execute(const DataCommand& command);
 int execute(const SelftestCommand& command);
 int execute(const DoctorCommand& command);

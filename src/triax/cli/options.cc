@@ -27,6 +27,7 @@ constexpr std::string_view kOverview =
     "  synth       write a random checkpoint in the released layout\n"
     "  pack        write a checkpoint whose trunk is 8-bit\n"
     "  train       train a model of K3's architecture on texts\n"
+    "  distill     one student from a teacher for each domain and effort\n"
     "  data        write training and held-out data of the small world\n"
     "  selftest    does this build compute K3 right on this machine?\n"
     "  bench       speed: tokens per second, and which part of this machine's limits that is\n"
@@ -88,6 +89,7 @@ class Parser {
     add_synth();
     add_pack();
     add_train();
+    add_distill();
     add_data();
     add_selftest();
     add_doctor();
@@ -594,6 +596,19 @@ class Parser {
     add_json(sub, c);
   }
 
+  void add_distill() {
+    DistillCommand& c = distill_;
+    CLI::App* sub = command("distill",
+                            "Trains a teacher for each domain and thinking effort, then one "
+                            "student on its own samples\n(docs/training.md). The same command "
+                            "again goes on where it stopped.",
+                            "triax distill models/distill.toml --out runs/distill", c);
+    sub->add_option("config", c.config, "a .toml or .json file")->required();
+    sub->add_option("--out", c.out, "the folder to write")->required()->type_name("FOLDER");
+    add_threads(sub, c);
+    add_json(sub, c);
+  }
+
   void add_selftest() {
     CLI::App* sub = command("selftest", "Checks this build on this machine against golden values.",
                             "triax selftest", selftest_);
@@ -627,6 +642,7 @@ class Parser {
   SynthCommand synth_;
   PackCommand pack_;
   TrainCommand train_;
+  DistillCommand distill_;
   SelftestCommand selftest_;
   DoctorCommand doctor_;
 };

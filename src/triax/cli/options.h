@@ -158,6 +158,10 @@ struct TrainCommand : Common {
   std::uint64_t tokens = 0;  // of all stages together; 0: as the configuration says
 };
 
+struct DistillCommand : Common {
+  std::string config, out;
+};
+
 struct DataCommand : Common {
   std::string out;
   std::uint64_t seed = 1;
@@ -178,7 +182,7 @@ struct DoctorCommand : Common {
 using Command =
     std::variant<RunCommand, ChatCommand, ServeCommand, LogitsCommand, EvalCommand, BenchCommand,
                  TokenizeCommand, DetokenizeCommand, InspectCommand, SynthCommand, PackCommand,
-                 TrainCommand, DataCommand, SelftestCommand, DoctorCommand>;
+                 TrainCommand, DistillCommand, DataCommand, SelftestCommand, DoctorCommand>;
 
 // Either a command, or a text to print (help, version: exit code 0; wrong use: 2).
 struct Parsed {

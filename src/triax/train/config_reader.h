@@ -1,5 +1,5 @@
 // One table of a training configuration, read key by key; what was not asked for is refused by
-// name. Internal to train/.
+// name. Internal to train/ and distill/.
 #pragma once
 
 #include <cstddef>

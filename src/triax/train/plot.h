@@ -1,5 +1,5 @@
 // Plots as inline SVG, for reports that need no network and follow the reader's colours. Internal
-// to train/.
+// to train/ and distill/.
 #pragma once
 
 #include <string>
