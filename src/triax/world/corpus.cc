@@ -36,7 +36,7 @@ const char* story_source(Length length) {
 // A story is long and its answers are short, so it is asked about several times; longer thinking
 // takes the place of some questions.
 std::size_t question_count(Dice& dice, Length length, Effort effort) {
-  const std::size_t most = effort == Effort::low ? 5 : effort == Effort::high ? 4 : 3;
+  const std::size_t most = effort == Effort::low ? 8 : effort == Effort::high ? 6 : 4;
   return length == Length::small ? 1 + dice.below(most) : most;
 }
 
@@ -66,9 +66,9 @@ Made make_arithmetic(Dice& dice, Part part, const Unseen& unseen) {
   Chat chat(effort);
   Made made;
   made.meta["operands"] = Json::array();
-  const int count = effort == Effort::low    ? dice.between(2, 5)
-                    : effort == Effort::high ? dice.between(1, 3)
-                                             : dice.between(1, 2);
+  const int count = effort == Effort::low    ? dice.between(3, 12)
+                    : effort == Effort::high ? dice.between(2, 8)
+                                             : dice.between(1, 5);
   for (int i = 0; i < count; ++i) {
     const bool held = part == Part::heldout;
     const SumItem item =
@@ -123,8 +123,12 @@ Made make_document(const std::string& kind, std::uint64_t seed, Part part, std::
   } else if (kind == "arithmetic") {
     made = make_arithmetic(dice, part, unseen);
   } else if (kind == "tools") {
-    const ToolItem item = make_tool_item(dice, unseen);
-    made.document = tool_document(item, any_effort(dice));
+    const Effort effort = any_effort(dice);
+    // The declarations are long: most documents use them several times.
+    const auto most = effort == Effort::low ? 5u : effort == Effort::high ? 4u : 3u;
+    const std::vector<ToolItem> items = make_tool_items(dice, unseen, 1 + dice.below(most));
+    const ToolItem& item = items[0];
+    made.document = tool_document(items, effort);
     made.meta["family"] = item.family;
     made.meta["unseen_name"] = item.unseen_name;
     made.meta["unseen_schema"] = item.unseen_schema;

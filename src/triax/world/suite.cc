@@ -78,7 +78,7 @@ SuiteItem tool_item(Dice& dice, std::size_t index, Effort effort) {
     return item;
   }
   item.truth = tool.answer;
-  const Json document = tool_document(tool, effort);
+  const Json document = tool_document({tool}, effort);
   for (const Json& message : document.at("messages")) item.messages.push_back(message);
   item.messages.erase(item.messages.size() - 1);
   return item;

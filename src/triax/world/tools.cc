@@ -131,50 +131,64 @@ const ToolFamily& choose_family(Dice& dice, const Unseen& unseen) {
   }
 }
 
-}  // namespace
-
-ToolItem make_tool_item(Dice& dice, const Unseen& unseen) {
-  ToolItem item;
-  const ToolFamily& family = choose_family(dice, unseen);
-  std::vector<Declared> tools = choose_tools(dice, family, unseen);
-  const Declared tool = tools[0];
-  dice.shuffle(tools);
-  for (const Declared& one : tools) item.tools.push_back(declaration(dice, one));
-  if (dice.chance(0.06)) {
-    ask_nothing(dice, item);
-    return item;
-  }
-  item.family = family.name;
+// One question, now and then two at once, that `tool` answers.
+void ask_tool(Dice& dice, ToolItem& item, const Declared& tool, const Unseen& unseen) {
+  item.family = tool.family->name;
   item.unseen_name = tool.unseen_name;
   item.unseen_schema = tool.unseen_schema;
-  item.unseen_family = family.held;
+  item.unseen_family = tool.family->held;
   const bool twice = dice.chance(0.07);
   std::vector<ToolQuestion> questions;
   for (int i = 0; i < (twice ? 2 : 1); ++i) {
-    questions.push_back(family.ask(dice, unseen));
+    questions.push_back(tool.family->ask(dice, unseen));
     item.text += (i == 0 ? "" : " ") + questions.back().text;
     item.calls.push_back(call_of(tool, questions.back()));
     item.results.push_back(questions.back().result);
     item.answer += (i == 0 ? "" : " ") + questions.back().answer;
   }
   think_call(item, tool, questions);
-  return item;
 }
 
-Json tool_document(const ToolItem& item, Effort effort) {
+}  // namespace
+
+std::vector<ToolItem> make_tool_items(Dice& dice, const Unseen& unseen, std::size_t count) {
+  std::vector<Declared> tools = choose_tools(dice, choose_family(dice, unseen), unseen);
+  const Declared first = tools[0];
+  dice.shuffle(tools);
+  Json declarations = Json::array();
+  for (const Declared& one : tools) declarations.push_back(declaration(dice, one));
+  std::vector<ToolItem> out(count);
+  for (ToolItem& item : out) {
+    item.tools = declarations;
+    if (dice.chance(0.06)) {
+      ask_nothing(dice, item);
+    } else {
+      ask_tool(dice, item, &item == &out[0] ? first : dice.pick(tools), unseen);
+    }
+  }
+  return out;
+}
+
+ToolItem make_tool_item(Dice& dice, const Unseen& unseen) {
+  return make_tool_items(dice, unseen, 1)[0];
+}
+
+Json tool_document(const std::vector<ToolItem>& items, Effort effort) {
   Chat chat(effort);
-  chat.tools(item.tools);
-  chat.user(item.text);
+  chat.tools(items.at(0).tools);
   const auto at = [&](const std::string& high, const std::string& max) {
     return effort == Effort::low ? std::string() : effort == Effort::high ? high : max;
   };
-  if (item.calls.empty()) {
-    chat.assistant(at(item.think_high, item.think_max), item.answer);
-    return chat.document("tools");
+  for (const ToolItem& item : items) {
+    chat.user(item.text);
+    if (item.calls.empty()) {
+      chat.assistant(at(item.think_high, item.think_max), item.answer);
+      continue;
+    }
+    chat.assistant_calls(at(item.think_high, item.think_max), item.calls);
+    chat.results(item.results);
+    chat.assistant(at(item.after_high, item.after_max), item.answer);
   }
-  chat.assistant_calls(at(item.think_high, item.think_max), item.calls);
-  chat.results(item.results);
-  chat.assistant(at(item.after_high, item.after_max), item.answer);
   return chat.document("tools");
 }
 

@@ -25,8 +25,11 @@ struct ToolItem {
 // One question with one to three tools declared. With `unseen`, names, parameter names or whole
 // families that training never has.
 ToolItem make_tool_item(Dice& dice, const Unseen& unseen);
+// Several, one after the other, with the same tools.
+std::vector<ToolItem> make_tool_items(Dice& dice, const Unseen& unseen, std::size_t count);
 
-Json tool_document(const ToolItem& item, Effort effort);
+// A conversation in which one item comes after the other.
+Json tool_document(const std::vector<ToolItem>& items, Effort effort);
 
 // What is wrong with a call against its declaration: unknown name, missing or unknown arguments, a
 // value of another type, or none of an enumeration. Empty: nothing.
