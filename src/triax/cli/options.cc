@@ -612,6 +612,19 @@ class Parser {
   void add_selftest() {
     CLI::App* sub = command("selftest", "Checks this build on this machine against golden values.",
                             "triax selftest", selftest_);
+    sub->add_option("--server", selftest_.server,
+                    "check a server instead: does it keep the contract of K3's hosted API?")
+        ->type_name("URL");
+    sub->add_option("--api-key", selftest_.api_key, "key for the server (also TRIAX_API_KEY)")
+        ->type_name("KEY");
+    sub->add_option("--profile", selftest_.profile,
+                    "values that the server takes: auto (default: ask it), open, kimi")
+        ->check(CLI::IsMember({"auto", "open", "kimi"}))
+        ->type_name("NAME");
+    sub->add_option("--timeout", selftest_.timeout_seconds,
+                    "seconds for an answer of the server (default 120)")
+        ->check(Whole(1, 86400))
+        ->type_name("S");
     add_threads(sub, selftest_);
     add_json(sub, selftest_);
   }

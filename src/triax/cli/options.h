@@ -174,7 +174,12 @@ struct DataCommand : Common {
   bool force = false;
 };
 
-struct SelftestCommand : Common {};
+struct SelftestCommand : Common {
+  std::string server;  // address of a server to check instead; empty: this build
+  std::string api_key;
+  std::string profile = "auto";
+  std::uint64_t timeout_seconds = 120;
+};
 struct DoctorCommand : Common {
   bool huge_pages = false;  // read the model's files into huge pages instead
 };

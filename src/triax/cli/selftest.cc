@@ -1,11 +1,14 @@
-// `triax selftest`: does this build compute K3 right on this machine?
+// `triax selftest`: does this build compute K3 right on this machine? Does a server keep its
+// contract?
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 
 #include "triax/cli/commands.h"
 #include "triax/cli/format.h"
 #include "triax/cli/selftest_checks.h"
+#include "triax/cli/server_checks.h"
 #include "triax/core/clock.h"
 
 namespace triax::cli {
@@ -25,6 +28,9 @@ class Report {
     } catch (const std::exception& e) {
       r = {what, false, e.what()};
     }
+    add(std::move(r));
+  }
+  void add(CheckResult r) {
     if (!json_) {
       fmt::print("{} {:<56} {}\n", r.passed ? "✓" : "✗", r.name, r.detail);
       std::fflush(stdout);
@@ -79,11 +85,13 @@ std::string verdict(const Report& report) {
       report.failed(), report.results().size(), names);
 }
 
-void print_json(const Report& report, double seconds) {
+// `more`: members of the command at hand.
+void print_json(const Report& report, double seconds, const std::string& said,
+                const nlohmann::ordered_json& more) {
   nlohmann::ordered_json json;
   json["passed"] = report.failed() == 0;
-  json["verdict"] = verdict(report);
-  json["instruction_set"] = kernels().name;
+  json["verdict"] = said;
+  json.update(more);
   json["seconds"] = seconds;
   json["checks"] = nlohmann::ordered_json::array();
   for (const CheckResult& r : report.results()) {
@@ -92,9 +100,43 @@ void print_json(const Report& report, double seconds) {
   fmt::print("{}\n", json.dump(2));
 }
 
+int check_server(const SelftestCommand& c) {
+  const Stopwatch watch;
+  std::string key = c.api_key;
+  if (const char* known = std::getenv("TRIAX_API_KEY"); key.empty() && known != nullptr) {
+    key = known;
+  }
+  const HttpClient client(ServerAddress::parse(c.server), key,
+                          std::chrono::seconds(c.timeout_seconds));
+  Report report(c.json);
+  ServerChecks checks(client, [&](const CheckResult& r) {
+    CheckResult one_line = r;
+    if (one_line.detail.size() > 160) one_line.detail = one_line.detail.substr(0, 160) + "...";
+    std::replace(one_line.detail.begin(), one_line.detail.end(), '\n', ' ');
+    report.add(std::move(one_line));
+  });
+  checks.run(c.profile);
+  const char* profile = checks.profile() == ServerProfile::kimi ? "kimi" : "open";
+  const std::size_t all = report.results().size(), failed = report.failed();
+  const std::string said = fmt::format("{} passed, {} failed", all - failed, failed);
+  if (c.json) {
+    print_json(report, watch.seconds(), said,
+               {{"server", c.server}, {"model", checks.model()}, {"profile", profile}});
+  } else {
+    fmt::print("\n{} at {}, profile {}, {}\n", checks.model(), c.server, profile,
+               human_seconds(watch.seconds()));
+    for (const CheckResult& r : report.results()) {
+      if (!r.passed) fmt::print("failed: {}: {}\n", r.name, r.detail);
+    }
+    fmt::print("{}\n", said);
+  }
+  return failed == 0 ? 0 : 1;
+}
+
 }  // namespace
 
 int execute(const SelftestCommand& c) {
+  if (!c.server.empty()) return check_server(c);
   const Stopwatch watch;
   const Isa chosen = kernels().isa;
   const std::size_t threads =
@@ -112,7 +154,7 @@ int execute(const SelftestCommand& c) {
   }
   use_isa(chosen);
   if (c.json) {
-    print_json(report, watch.seconds());
+    print_json(report, watch.seconds(), verdict(report), {{"instruction_set", kernels().name}});
   } else {
     fmt::print("\n{}, {}; `run` uses {}\n", verdict(report), human_seconds(watch.seconds()),
                isa_name(chosen));

@@ -98,6 +98,7 @@ EngineOptions engine_options(const ServeCommand& c, const LoadedModel& m) {
   o.cache_folder = c.cache_folder;
   o.cache_disk_bytes = c.cache_disk_mib << 20;
   o.model_identity = identity_of(m);
+  o.warn = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   return o;
 }
 
@@ -163,6 +164,8 @@ void tell(const ServeCommand& c, const LoadedModel& m, const Engine& engine,
 
 int execute(const ServeCommand& c) {
   check_use(c);
+  // A quota of file sizes is an error of the write then, as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
   server::ApiOptions api_options;
   api_options.profile = c.profile == "kimi" ? server::Profile::kimi : server::Profile::open;
   api_options.api_keys = keys_of(c);

@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kTries = 6;  // seeds for an answer that talks up to its limit instead of calling
+constexpr int kTries = 24;  // seeds for an answer that talks up to its limit instead of calling
 
 json tool(const std::string& name, const json& parameters) {
   return {

@@ -71,14 +71,15 @@ struct DiskCache::Impl {
   };
 
   Impl(const fs::path& parent, std::size_t most, const K3Config& c, Precision p,
-       const std::string& model, std::function<void()> wake_up)
+       const std::string& model, std::function<void()> wake_up, Warn tell)
       : identity(c, p, model),
         folder(parent / identity.name()),
         lock(folder),
         max_bytes(most),
         config(c),
         precision(p),
-        wake(std::move(wake_up)) {
+        wake(std::move(wake_up)),
+        warn(std::move(tell)) {
     scan();
     thread = std::thread([this] { run(); });
   }
@@ -105,16 +106,26 @@ struct DiskCache::Impl {
     }
     std::sort(files.begin(), files.end(),
               [](const Found& a, const Found& b) { return a.time < b.time; });
+    std::string first;
     for (const Found& file : files) {
       try {
         add(read_snapshot_head(file.path, identity), file.path, fs::file_size(file.path));
-      } catch (const std::exception&) {
-        ++stats.faults;
+      } catch (const std::exception& e) {
+        if (stats.faults++ == 0) first = e.what();
         std::error_code ignored;
         fs::remove(file.path, ignored);
       }
     }
     make_room(0);
+    if (!warn || first.empty()) return;
+    warn(fmt::format("{} of {} kept states are of no use and were removed: {}", stats.faults,
+                     files.size(), first));
+    told_read = true;
+  }
+
+  // The first fault of a kind is told, the others are counted.
+  void tell_once(bool& told, const std::string& what) {
+    if (warn && !std::exchange(told, true)) warn(what);
   }
 
   void add(const Prefix& prefix, const fs::path& path, std::size_t bytes) {
@@ -179,12 +190,15 @@ struct DiskCache::Impl {
   void do_load(const Load& job) {
     const Stopwatch watch;
     Loaded out{job.tag, nullptr};
+    std::string why;
     try {
       out.snapshot = read_snapshot(job.entry->path, config, precision, identity);
       std::error_code ignored;
       fs::last_write_time(job.entry->path, fs::file_time_type::clock::now(), ignored);
-    } catch (const std::exception&) {  // damaged, gone, or no memory
+    } catch (const std::exception& e) {  // damaged, gone, or no memory
+      why = e.what();
     }
+    if (!why.empty()) tell_once(told_read, "a kept state is of no use and was removed: " + why);
     {
       const std::lock_guard guard(mutex);
       stats.read_seconds += watch.seconds();
@@ -217,8 +231,9 @@ struct DiskCache::Impl {
     bool good = true;
     try {
       write_snapshot(path, s, config, identity);
-    } catch (const std::exception&) {
+    } catch (const std::exception& e) {
       good = false;
+      tell_once(told_write, fmt::format("states are not kept on disk for now: {}", e.what()));
     }
     const std::lock_guard guard(mutex);
     stats.write_seconds += watch.seconds();
@@ -250,6 +265,8 @@ struct DiskCache::Impl {
   const K3Config& config;
   const Precision precision;
   const std::function<void()> wake;
+  const Warn warn;
+  bool told_read = false, told_write = false;  // of the constructor, then of the thread
 
   std::mutex mutex;  // all below
   std::condition_variable changed;
@@ -266,8 +283,10 @@ struct DiskCache::Impl {
 };
 
 DiskCache::DiskCache(const fs::path& folder, std::size_t max_bytes, const K3Config& config,
-                     Precision precision, const std::string& model, std::function<void()> wake)
-    : impl_(std::make_unique<Impl>(folder, max_bytes, config, precision, model, std::move(wake))) {}
+                     Precision precision, const std::string& model, std::function<void()> wake,
+                     Warn warn)
+    : impl_(std::make_unique<Impl>(folder, max_bytes, config, precision, model, std::move(wake),
+                                   std::move(warn))) {}
 
 DiskCache::~DiskCache() = default;
 
@@ -318,6 +337,10 @@ void DiskCache::flush() {
   std::unique_lock guard(impl_->mutex);
   impl_->changed.wait(guard,
                       [&] { return !impl_->busy && impl_->loads.empty() && impl_->saves.empty(); });
+}
+
+const fs::path& DiskCache::folder() const {
+  return impl_->folder;
 }
 
 DiskStats DiskCache::stats() const {

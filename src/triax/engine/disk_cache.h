@@ -38,9 +38,12 @@ class DiskCache {
 
   // Uses a subfolder of `folder` named by the identity; reads the heads of the files there, removes
   // what a crash left behind. `wake` is called, by the thread, when take_loaded() has something
-  // new. Throws Error when the folder cannot be made or another process uses it.
+  // new; `warn`, by any thread, with one line for the first fault of a kind. Throws Error when the
+  // folder cannot be made or another process uses it.
+  using Warn = std::function<void(const std::string&)>;
   DiskCache(const std::filesystem::path& folder, std::size_t max_bytes, const K3Config& config,
-            Precision precision, const std::string& model, std::function<void()> wake);
+            Precision precision, const std::string& model, std::function<void()> wake,
+            Warn warn = {});
   ~DiskCache();  // finishes the writes that wait
   DiskCache(const DiskCache&) = delete;
   DiskCache& operator=(const DiskCache&) = delete;
@@ -59,6 +62,7 @@ class DiskCache {
   // Returns when all that was asked for so far is done.
   void flush();
   DiskStats stats() const;
+  const std::filesystem::path& folder() const;  // the subfolder
 
  private:
   struct Impl;

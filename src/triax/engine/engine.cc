@@ -62,13 +62,16 @@ Engine::Impl::Impl(const Model& m, ThreadPool& p, const Tokenizer* t, EngineOpti
   if (options.cache_folder.empty()) return;
   disk = std::make_unique<DiskCache>(
       options.cache_folder, options.cache_disk_bytes, m.config, options.precision,
-      fmt::format("{}; pieces {}", options.model_identity, options.chunk), [this] {
+      fmt::format("{}; pieces {}", options.model_identity, options.chunk),
+      [this] {
         {
           const std::lock_guard lock(shared.mutex);
           shared.woken = true;
         }
         shared.work.notify_one();
-      });
+      },
+      options.warn);
+  turns.keep_in(disk->folder() / "turns");
 }
 
 Engine::Impl::~Impl() {
@@ -340,6 +343,7 @@ void Engine::Impl::run() {
       take_from_disk();
       sweep();
       admit();
+      publish();  // who runs is told before its first token is
       if (!running.empty()) pass();
       sweep();
     } catch (const std::exception& e) {

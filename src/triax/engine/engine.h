@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,11 +28,14 @@ struct EngineOptions {
   // Of it, at most so much for states that nobody runs; kNone: all that running ones leave.
   std::size_t cache_bytes = kNone;
   std::size_t cache_interval = 0;  // tokens between states kept along a prompt; 0: by the budget
-  std::filesystem::path cache_folder = {};  // states on disk; empty: none
+  // States and remembered turns on disk; empty: none.
+  std::filesystem::path cache_folder = {};
   std::size_t cache_disk_bytes = std::size_t{8} << 30;
   // Names the weights: a state on disk is used only by an engine with the same identity.
   std::string model_identity = {};
   std::size_t turn_memory_tokens = std::size_t{1} << 22;  // of remembered turns
+  // Told once a kind, in one line, from any thread: files that are damaged, a disk that is full.
+  std::function<void(const std::string&)> warn = {};
 };
 
 struct EngineStats {

@@ -261,6 +261,19 @@ TEST_F(OnDisk, AConversationGoesOnAfterARestart) {
   EXPECT_EQ(serving.settled().disk_reads, 1u);
 }
 
+TEST_F(OnDisk, TurnsAreRememberedAfterARestart) {
+  {
+    Serving serving(options());
+    serving->turns().remember("hello", prompt, Ids{1, 2});
+  }
+  {
+    Serving serving(options());
+    EXPECT_EQ(serving->turns().find("hello", prompt), (Ids{1, 2}));
+  }
+  Serving other(options("weights-2"));
+  EXPECT_FALSE(other->turns().find("hello", prompt));
+}
+
 TEST_F(OnDisk, AnotherModelsStatesAreNotUsed) {
   Heard first;
   {
@@ -283,11 +296,16 @@ TEST_F(OnDisk, ADamagedStateIsAsIfItWereNotThere) {
     file.seekp(static_cast<std::streamoff>(f.file_size() / 2));
     file.put('x').put('y').put('z');
   }
-  Serving serving(options());
+  std::vector<std::string> told;
+  EngineOptions telling = options();
+  telling.warn = [&](const std::string& line) { told.push_back(line); };
+  Serving serving(telling);
   const Ids longer = joined(joined(prompt, first.ids()), {1, 2, 3});
   const Heard got = serving.run(asking(longer));
   EXPECT_EQ(got.cached, 0u);
   EXPECT_EQ(serving.settled().disk_faults, 1u);
+  ASSERT_EQ(told.size(), 1u) << "once";
+  EXPECT_EQ(told[0].find('\n'), std::string::npos);
   Serving fresh(small_options());
   EXPECT_TRUE(same_bits(got.logprobs(), fresh.run(asking(longer)).logprobs()));
 }
