@@ -1,4 +1,5 @@
-// The model that commands use without -m: a small random one with K3's vocabulary, made once.
+// The model that commands use without -m: the trained one of the repository. A program that was
+// copied out of it makes a small random one with K3's vocabulary, once.
 #pragma once
 
 #include <filesystem>

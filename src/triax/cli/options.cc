@@ -158,7 +158,7 @@ class Parser {
   }
 
   static void add_model(CLI::App* sub, Common& c) {
-    sub->add_option("-m,--model", c.model, "model folder (default: a small random model)")
+    sub->add_option("-m,--model", c.model, "model folder (default: models/nano of the clone)")
         ->type_name("FOLDER");
   }
   static void add_threads(CLI::App* sub, Common& c) {
