@@ -40,7 +40,7 @@ precision = "f32"
 tokenizer = {vocabulary = 600}
 model = {shape = "nano", hidden_size = 32, num_hidden_layers = 4, intermediate_size = 32, num_experts = 4, moe_intermediate_size = 32, attn_res_block_size = 2}
 data = [{files = ["sums.jsonl"]}]
-stage = [{tokens = 12000, context = 640, batch_tokens = 600}]
+stage = [{tokens = 12000, context = 1000, batch_tokens = 600}]
 optimizer = {peak_rate = 1e-2}
 qat = {from = 0}
 )",
@@ -63,8 +63,8 @@ suite = "sums"
 items = 3
 [teacher]
 tokens = 3000
-context = 500
-batch_tokens = 500
+context = 1000
+batch_tokens = 1000
 rate = 1e-2
 [student]
 steps = 4
