@@ -262,17 +262,33 @@ class OnDisk : public testing::Test {
   fs::path folder_ = test::scratch() / "states";
 };
 
+// With the model of the repository: what a random one writes is no text whose ids come back.
 TEST_F(OnDisk, AConversationGoesOnAfterAKill) {
+  const std::string model = std::string(TRIAX_SOURCE_DIR) + "/models/nano";
+  std::vector<std::string> kept = words();
+  kept.insert(kept.end(), {"-m", model, "--chunk", "512"});
+  const auto first_turn = [](std::uint16_t port) {
+    json body = {{"temperature", 0}, {"max_tokens", 300}};
+    body["messages"] =
+        json::array({{{"role", "user"},
+                      {"content",
+                       "Mia was in the kitchen. She found a lamp. Mia went to the garden with the "
+                       "lamp. Tom was in the attic.\nWhere is the lamp?"}}});
+    const json a = http(port, "POST", kChat, body.dump()).json();
+    body["messages"].push_back(a["choices"][0]["message"]);
+    body["messages"].push_back({{"role", "user"}, {"content", "Where is Tom?"}});
+    return body;
+  };
   json second;
   std::pair<std::string, int> uninterrupted;
   {
-    Server server;
+    Server server({"-m", model, "--chunk", "512"});
     second = first_turn(server.port());
     uninterrupted = turn(server.port(), second);
   }
-  ASSERT_GT(uninterrupted.second, 300);
+  ASSERT_GT(uninterrupted.second, 200) << "the end of the first turn";
   {
-    Server server(words());
+    Server server(kept);
     EXPECT_EQ(first_turn(server.port()), second);
     ASSERT_TRUE(server.reaches("triax_cache_disk_writes_total", 1));
     HttpClient busy(server.port());
@@ -287,13 +303,11 @@ TEST_F(OnDisk, AConversationGoesOnAfterAKill) {
   std::fstream(beside / "damaged.state", std::ios::in | std::ios::out).seekp(20).put('x');
   std::ofstream(beside / "rubbish.state") << "this is no state";
   std::ofstream(beside / "half.part") << "half";
-  Server server(words());
+  Server server(kept);
   EXPECT_THAT(server.said(),
               ContainsRegex("2 of [0-9]+ kept states are of no use and were removed"));
   EXPECT_FALSE(fs::exists(beside / "half.part"));
-  const auto again = turn(server.port(), second);
-  EXPECT_EQ(again.first, uninterrupted.first);
-  EXPECT_GT(again.second, 0);
+  EXPECT_EQ(turn(server.port(), second), uninterrupted);
   EXPECT_EQ(server.metric("triax_cache_disk_reads_total"), 1);
   EXPECT_EQ(server.metric("triax_cache_disk_faults_total"), 2);
 }
