@@ -283,8 +283,10 @@ TEST(Engine, TheSinkCanStopAChoiceOrTheRequest) {
   std::promise<void> ended;
   bool once = false;
   engine.submit(greedy(kPrompt, 100), [&](const Event& e) {
+    const bool first = !std::exchange(once, true);
+    // The last word: who waits for it takes `once` away.
     if (std::holds_alternative<RequestEnd>(e)) ended.set_value();
-    if (std::exchange(once, true)) return Verdict::go_on;
+    if (!first) return Verdict::go_on;
     throw std::runtime_error("a broken sink");
   });
   ended.get_future().wait();
