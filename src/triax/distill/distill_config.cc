@@ -169,14 +169,7 @@ std::string DistillConfig::teacher_name(std::size_t of) const {
 
 DistillConfig parse_distill_config(std::string_view text, bool is_json, std::string_view where,
                                    const fs::path& folder) {
-  if (!is_json) return read_config(train::parse_toml(text, where), where, folder);
-  json root;
-  try {
-    root = json::parse(text, nullptr, true, true);  // comments are allowed
-  } catch (const json::exception& error) {
-    fail("{}: not JSON: {}", where, error.what());
-  }
-  return read_config(root, where, folder);
+  return read_config(train::parse_values(text, is_json, where), where, folder);
 }
 
 DistillConfig load_distill_config(const fs::path& file) {

@@ -46,5 +46,7 @@ class ConfigReader {
 
 // Parses TOML to the same values as JSON would have. Throws Error with the line.
 nlohmann::json parse_toml(std::string_view text, std::string_view where);
+// The same of JSON, in which comments are allowed, or of TOML.
+nlohmann::json parse_values(std::string_view text, bool is_json, std::string_view where);
 
 }  // namespace triax::train

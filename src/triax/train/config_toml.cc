@@ -53,4 +53,13 @@ json parse_toml(std::string_view text, std::string_view where) {
   }
 }
 
+json parse_values(std::string_view text, bool is_json, std::string_view where) {
+  if (!is_json) return parse_toml(text, where);
+  try {
+    return json::parse(text, nullptr, true, true);  // comments are allowed
+  } catch (const json::exception& error) {
+    fail("{}: not JSON: {}", where, error.what());
+  }
+}
+
 }  // namespace triax::train

@@ -254,14 +254,7 @@ std::uint64_t TrainConfig::total_tokens() const {
 
 TrainConfig parse_train_config(std::string_view text, bool is_json, std::string_view where,
                                const fs::path& folder) {
-  if (!is_json) return read_config(parse_toml(text, where), where, folder);
-  json root;
-  try {
-    root = json::parse(text, nullptr, true, true);  // comments are allowed
-  } catch (const json::exception& error) {
-    fail("{}: not JSON: {}", where, error.what());
-  }
-  return read_config(root, where, folder);
+  return read_config(parse_values(text, is_json, where), where, folder);
 }
 
 TrainConfig load_train_config(const fs::path& file) {
