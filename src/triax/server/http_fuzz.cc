@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -20,6 +21,16 @@ constexpr std::size_t kMostHeader = 2048, kMostBody = 4096;
 
 void check(bool good) {
   if (!good) std::abort();
+}
+
+// The fuzzer's own clock is a signal, which interrupts poll() always.
+bool readable(int fd) {
+  pollfd ready{fd, POLLIN, 0};
+  int n = 0;
+  do {
+    n = ::poll(&ready, 1, 10000);
+  } while (n < 0 && errno == EINTR);
+  return n > 0;
 }
 
 void handle(HttpRequest request, const std::shared_ptr<Reply>& reply) {
@@ -65,8 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string in;
   char buffer[4096];
   for (;;) {
-    pollfd ready{fd, POLLIN, 0};
-    check(::poll(&ready, 1, 10000) > 0);  // it answers, or it closes
+    check(readable(fd));  // it answers, or it closes
     const ssize_t n = ::recv(fd, buffer, sizeof buffer, 0);
     if (n <= 0) break;
     in.append(buffer, static_cast<std::size_t>(n));
