@@ -5,38 +5,15 @@
 #include <memory>
 
 #include "triax/chat/reader.h"
-#include "triax/chat/render.h"
 #include "triax/core/error.h"
+#include "triax/distill/prompts.h"
 #include "triax/model/forward.h"
 #include "triax/sampling/sampler.h"
 
 namespace triax::cli {
 namespace {
 
-using world::Json;
-using world::SuiteAnswer;
 using world::SuiteItem;
-
-chat::Rendered rendered(const SuiteItem& item) {
-  Json request;
-  request["messages"] = item.messages;
-  if (!item.tools.empty()) request["tools"] = item.tools;
-  request["reasoning_effort"] = world::effort_name(item.effort);
-  return chat::render(chat::parse_conversation(request.dump()));
-}
-
-SuiteAnswer answer_of(const chat::Turn& turn, bool ended) {
-  SuiteAnswer answer;
-  answer.thinking = turn.reasoning.value_or("");
-  answer.content = turn.content;
-  answer.well_formed = ended;
-  for (const chat::Turn::Call& call : turn.calls) {
-    Json arguments = Json::parse(call.arguments, nullptr, false);
-    if (arguments.is_discarded()) arguments = call.arguments;
-    answer.calls.push_back({{"name", call.name}, {"arguments", std::move(arguments)}});
-  }
-  return answer;
-}
 
 // One sequence under way.
 struct Slot {
@@ -87,7 +64,7 @@ class Runner {
 
  private:
   void open(std::size_t number) {
-    std::vector<std::int32_t> ids = suite_prompt(items_[number], tokenizer_);
+    std::vector<std::int32_t> ids = distill::suite_prompt(items_[number], tokenizer_);
     result_.prompt_tokens += ids.size();
     slots_.push_back(std::make_unique<Slot>(session_, number, std::move(ids), tokenizer_));
   }
@@ -133,7 +110,7 @@ class Runner {
       if (!finished(*slot)) continue;
       const bool ended = slot->reader.ended();
       slot->reader.finish(!ended && slot->generated >= options_.max_tokens);
-      result_.answers[slot->item] = answer_of(slot->reader.turn(), ended);
+      result_.answers[slot->item] = distill::suite_answer(slot->reader.turn(), ended);
       result_.thinking_tokens[slot->item] = slot->thinking;
       slot.reset();
       if (!progress_(++done_)) stopped_ = true;
@@ -192,10 +169,6 @@ LoadProbe::Load LoadProbe::load(std::size_t experts) const {
     out.max_over_mean = std::max(out.max_over_mean, static_cast<double>(most) / mean);
   }
   return out;
-}
-
-std::vector<std::int32_t> suite_prompt(const SuiteItem& item, const Tokenizer& tokenizer) {
-  return chat::encode(rendered(item), tokenizer).ids;
 }
 
 SuiteRunResult run_suite(Session& session, const std::vector<SuiteItem>& items,

@@ -43,9 +43,6 @@ struct SuiteRunResult {
   std::size_t prompt_tokens = 0, generated_tokens = 0;
 };
 
-// The prompt of an item as the chat format has it; ids and the channel that it opens.
-std::vector<std::int32_t> suite_prompt(const world::SuiteItem& item, const Tokenizer& tokenizer);
-
 // Answers all items. A sequence's answer does not depend on what it shares passes with.
 // `progress(done)` after each finished item; it returns false to stop, and the rest stays empty.
 SuiteRunResult run_suite(Session& session, const std::vector<world::SuiteItem>& items,

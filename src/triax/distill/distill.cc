@@ -351,7 +351,7 @@ bool Distillation::grade(const OpenModel& model, std::string_view what,
   std::vector<Prompt> prompts;
   for (const std::size_t t : teachers) {
     for (world::SuiteItem& item : suite_items(config_, t)) {
-      prompts.push_back(suite_prompt(item, t, *tokenizer_));
+      prompts.push_back({t, suite_prompt(item, *tokenizer_)});
       items.push_back(std::move(item));
     }
     result_.teachers[t].*to = {};

@@ -1,7 +1,6 @@
 // Prompts from the generator of the small world.
 #include "triax/distill/prompts.h"
 
-#include "triax/chat/reader.h"
 #include "triax/core/error.h"
 #include "triax/world/corpus.h"
 #include "triax/world/dice.h"
@@ -88,9 +87,21 @@ std::vector<world::SuiteItem> suite_items(const DistillConfig& config, std::size
   return world::make_suite(options);
 }
 
-Prompt suite_prompt(const world::SuiteItem& item, std::size_t teacher, const Tokenizer& tokenizer) {
-  return {teacher,
-          prompt_ids(item.messages, item.tools, world::effort_name(item.effort), tokenizer)};
+std::vector<std::int32_t> suite_prompt(const world::SuiteItem& item, const Tokenizer& tokenizer) {
+  return prompt_ids(item.messages, item.tools, world::effort_name(item.effort), tokenizer);
+}
+
+world::SuiteAnswer suite_answer(const chat::Turn& turn, bool ended) {
+  world::SuiteAnswer answer;
+  answer.thinking = turn.reasoning.value_or("");
+  answer.content = turn.content;
+  answer.well_formed = ended;
+  for (const chat::Turn::Call& call : turn.calls) {
+    Json arguments = Json::parse(call.arguments, nullptr, false);
+    if (arguments.is_discarded()) arguments = call.arguments;
+    answer.calls.push_back({{"name", call.name}, {"arguments", std::move(arguments)}});
+  }
+  return answer;
 }
 
 ReadTurn read_turn(std::span<const std::int32_t> ids, const Tokenizer& tokenizer) {
@@ -103,15 +114,7 @@ ReadTurn read_turn(std::span<const std::int32_t> ids, const Tokenizer& tokenizer
   }
   const bool ended = reader.ended();
   reader.finish(!ended);
-  const chat::Turn& turn = reader.turn();
-  out.answer.thinking = turn.reasoning.value_or("");
-  out.answer.content = turn.content;
-  out.answer.well_formed = ended;
-  for (const chat::Turn::Call& call : turn.calls) {
-    Json arguments = Json::parse(call.arguments, nullptr, false);
-    if (arguments.is_discarded()) arguments = call.arguments;
-    out.answer.calls.push_back({{"name", call.name}, {"arguments", std::move(arguments)}});
-  }
+  out.answer = suite_answer(reader.turn(), ended);
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "triax/chat/reader.h"
 #include "triax/chat/render.h"
 #include "triax/distill/distill_config.h"
 #include "triax/tokenizer/tokenizer.h"
@@ -34,7 +35,11 @@ Prompt make_prompt(const DistillConfig& config, const Tokenizer& tokenizer, std:
 // The items that grade a teacher's domain, at its effort; items of a domain are the same for every
 // effort.
 std::vector<world::SuiteItem> suite_items(const DistillConfig& config, std::size_t teacher);
-Prompt suite_prompt(const world::SuiteItem& item, std::size_t teacher, const Tokenizer& tokenizer);
+
+// An item of the suite as ids, up to the channel that the assistant's turn opens.
+std::vector<std::int32_t> suite_prompt(const world::SuiteItem& item, const Tokenizer& tokenizer);
+// A turn as the suite grades it; ended: with its own marker.
+world::SuiteAnswer suite_answer(const chat::Turn& turn, bool ended);
 
 // A generated turn as it was read.
 struct ReadTurn {

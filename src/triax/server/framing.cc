@@ -46,6 +46,14 @@ JsonValue envelope(const AnswerName& name, const char* kind) {
                  {"system_fingerprint", str("triax")}});
 }
 
+// What include_usage asks for: a chunk without choices.
+std::string usage_chunk(const AnswerName& name, const char* kind, const AnswerUsage& usage) {
+  JsonValue all = envelope(name, kind);
+  all.set("choices", list());
+  all.set("usage", usage_json(usage));
+  return sse(all);
+}
+
 class ChatFraming final : public Framing {
  public:
   explicit ChatFraming(ChatForm form) : form_(std::move(form)) {}
@@ -112,12 +120,7 @@ class ChatFraming final : public Framing {
       if (i + 1 == choices.size()) all.set("usage", usage_json(usage));
       out += sse(all);
     }
-    if (form_.include_usage) {
-      JsonValue all = envelope(form_.name, kKind);
-      all.set("choices", list());
-      all.set("usage", usage_json(usage));
-      out += sse(all);
-    }
+    if (form_.include_usage) out += usage_chunk(form_.name, kKind, usage);
     return out + "data: [DONE]\n\n";
   }
 
@@ -191,12 +194,7 @@ class CompletionFraming final : public Framing {
       out +=
           chunk(choices[i].choice, "", {}, str(chat::finish_name(choices[i].turn.finish)), total);
     }
-    if (form_.include_usage) {
-      JsonValue all = envelope(form_.name, kKind);
-      all.set("choices", list());
-      all.set("usage", usage_json(usage));
-      out += sse(all);
-    }
+    if (form_.include_usage) out += usage_chunk(form_.name, kKind, usage);
     return out + "data: [DONE]\n\n";
   }
   std::string error(const ApiError& e) override { return "data: " + error_body(e) + "\n\n"; }

@@ -6,6 +6,7 @@
 
 #include "triax/core/error.h"
 #include "triax/core/rng.h"
+#include "triax/world/coin.h"
 
 namespace triax::world {
 namespace {
@@ -96,7 +97,9 @@ std::vector<Column> columns(const Sum& sum) {
 std::string low_thinking(const std::vector<Sum>& sums) {
   std::string text;
   for (const Sum& sum : sums) {
-    text += (text.empty() ? "" : " ") + digits_from_the_right(sum.result());
+    for (const Column& c : columns(sum)) {
+      text += (text.empty() ? "" : " ") + c.terms + "=" + std::to_string(c.value);
+    }
   }
   return text;
 }
@@ -105,22 +108,33 @@ std::string asked(Dice& dice, const Sum& sum, const Unseen& unseen) {
   const std::string a = std::to_string(sum.a), b = std::to_string(sum.b);
   static const std::array<Words, 3> kInWords = {
       Words{{"What is {a} plus {b}?", "Add {a} and {b}.", "What do {a} and {b} make together?",
-             "How much is {a} plus {b}?"},
+             "How much is {a} plus {b}?", "Find {a} plus {b}.", "Put {a} and {b} together.",
+             "What is the total of {a} and {b}?", "What comes out of {a} plus {b}?",
+             "{a} and {b} together: how much is that?", "Could you add {b} to {a}?",
+             "I have {a}. What is it with {b} more?"},
             {"Please add {a} to {b}.", "What is the sum of {a} and {b}?"}},
       Words{{"What is {a} minus {b}?", "Subtract {b} from {a}.", "Take {b} away from {a}.",
-             "How much is {a} minus {b}?"},
+             "How much is {a} minus {b}?", "Find {a} minus {b}.", "Remove {b} from {a}.",
+             "What is the difference between {a} and {b}?", "What comes out of {a} minus {b}?",
+             "By how much is {a} more than {b}?", "Could you subtract {b} from {a}?",
+             "I have {a}. What is it without {b}?"},
             {"Please take {b} from {a}.", "What is {a} less {b}?"}},
       Words{{"What is {a} times {b}?", "Multiply {a} by {b}.", "How much is {a} times {b}?",
-             "What is {a} multiplied by {b}?"},
+             "What is {a} multiplied by {b}?", "Find {a} times {b}.", "What do {a} times {b} make?",
+             "What is the product of {a} and {b}?", "What comes out of {a} times {b}?",
+             "Could you multiply {a} by {b}?", "Take {a} {b} times: how much is that?"},
             {"Please multiply {a} and {b}.", "What do you get for {a} times {b}?"}}};
   static const Words kAround = {
       {"What is {e}?", "{e} = ?", "{e}", "Compute {e}.", "How much is {e}?", "Calculate {e}.",
-       "Work out {e}."},
+       "Work out {e}.", "Tell me {e}.", "I need {e}.", "Evaluate {e}.", "Could you compute {e}?",
+       "Give me the result of {e}.", "What does {e} give?", "Find {e}.", "Say what {e} is.",
+       "What is {e} equal to?", "I want to know {e}.", "Would you reckon {e} for me?"},
       {"Please tell me what {e} is.", "Can you work out {e}?", "Solve {e}."}};
   const Words& words =
       dice.chance(0.5) ? kAround : kInWords[static_cast<std::size_t>(sum.operation)];
   const std::string text = unseen.templates ? dice.pick(words.held) : dice.pick(words.train);
-  return filled(text, {{"a", a}, {"b", b}, {"e", sum.expression()}});
+  const std::string out = filled(text, {{"a", a}, {"b", b}, {"e", sum.expression()}});
+  return unseen.none() ? in_company(dice, out) : out;
 }
 
 }  // namespace
@@ -197,7 +211,7 @@ void explain_sums(SumItem& item) {
   item.think_low = low_thinking(item.sums);
   for (const Sum& sum : item.sums) {
     const std::string space = item.think_high.empty() ? "" : " ";
-    item.think_high += space + (item.in_words ? sum.expression() + ". " : "") + column_method(sum);
+    item.think_high += space + sum.expression() + ". " + column_method(sum);
     item.think_max += space + column_method_in_words(sum);
   }
   item.truth = std::to_string(item.sums.back().result());
@@ -219,6 +233,11 @@ constexpr ProblemText kProblems[] = {
      "There are {a} {c} in one box and {b} in another. How many {c} are there in all?"},
     {Operation::add, false,
      "{A} picked {a} {c} on Monday and {b} on Tuesday. How many {c} is that?"},
+    {Operation::add, false, "{A} finds {a} {c} and then {b} more. How many {c} is that in all?"},
+    {Operation::add, false,
+     "On one shelf there are {a} {c}, on another {b}. How many {c} are on both?"},
+    {Operation::add, false, "{A} had {a} {c} and got {b} from {B}. How many has {he} got now?"},
+    {Operation::add, false, "{A} bakes for {a} people, {B} for {b}. For how many is that?"},
     {Operation::add, true,
      "{A} owns {a} {c}. Then {he} buys {b} more. How many {c} does {he} own now?"},
     {Operation::subtract, false, "{A} has {a} {c}. {He} gives {b} to {B}. How many {c} are left?"},
@@ -228,10 +247,21 @@ constexpr ProblemText kProblems[] = {
      "{A} has {a} {c}. {B} has {b}. How many more {c} does {A} have than {B}?"},
     {Operation::subtract, false,
      "{A} had {a} {c} and lost {b}. How many {c} does {he} still have?"},
+    {Operation::subtract, false,
+     "{A} had {a} {c}. {He} used {b}. How many {c} does {he} have now?"},
+    {Operation::subtract, false, "A box held {a} {c}. {B} took out {b}. How many are in it now?"},
+    {Operation::subtract, false, "{a} {c} were counted, and {b} were broken. How many were whole?"},
+    {Operation::subtract, false,
+     "{A} needs {a} {c} and has {b}. How many {c} does {he} still need?"},
     {Operation::subtract, true, "Of {a} {c}, {b} were thrown away. How many {c} remain?"},
     {Operation::multiply, false, "{A} has {a} boxes with {b} {c} in each. How many {c} are there?"},
     {Operation::multiply, false, "Each of {a} children gets {b} {c}. How many {c} are needed?"},
     {Operation::multiply, false, "One bag holds {b} {c}. How many {c} are in {a} bags?"},
+    {Operation::multiply, false, "{A} buys {a} packs of {b} {c}. How many {c} is that?"},
+    {Operation::multiply, false, "There are {a} rows of {b} {c}. How many {c} are there in all?"},
+    {Operation::multiply, false,
+     "{A} and {his} friends are {a} people. Each of them has {b} {c}. How many is that together?"},
+    {Operation::multiply, false, "{b} {c} fit in a cart. How many {c} fit in {a} carts?"},
     {Operation::multiply, true, "{a} people carry {b} {c} each. How many {c} do they carry?"},
 };
 
@@ -266,11 +296,15 @@ SumItem make_problem(Dice& dice, bool held, const Unseen& unseen) {
   if (sum.operation == Operation::multiply && sum.a > 9) std::swap(sum.a, sum.b);
   item.sums = {sum};
   const bool woman = dice.chance(0.5);
-  const std::string name = (woman ? words.women : words.men).pick(dice, unseen.entities);
+  const auto somebody = [&](bool she) {
+    if (unseen.none() && dice.chance(0.4)) return made_up_name(dice, she);
+    return (she ? words.women : words.men).pick(dice, unseen.entities);
+  };
+  const std::string name = somebody(woman);
   std::string other = name;
-  while (other == name)
-    other = (dice.chance(0.5) ? words.women : words.men).pick(dice, unseen.entities);
-  const std::string things = dice.pick(words.themes).counted.pick(dice, unseen.entities).many;
+  while (other == name) other = somebody(dice.chance(0.5));
+  std::string things = dice.pick(words.themes).counted.pick(dice, unseen.entities).many;
+  if (unseen.none() && dice.chance(0.5)) things = coined_noun(dice) + "s";
   const std::string he = woman ? "she" : "he";
   item.text = filled(problem->text, {{"A", name},
                                      {"B", other},
@@ -279,6 +313,7 @@ SumItem make_problem(Dice& dice, bool held, const Unseen& unseen) {
                                      {"b", std::to_string(sum.b)},
                                      {"he", he},
                                      {"He", capitalised(he)},
+                                     {"his", woman ? "her" : "his"},
                                      {"him", woman ? "her" : "him"}});
   explain_sums(item);
   return item;

@@ -66,7 +66,7 @@ Made make_arithmetic(Dice& dice, Part part, const Unseen& unseen) {
   Chat chat(effort);
   Made made;
   made.meta["operands"] = Json::array();
-  const int count = effort == Effort::low    ? dice.between(3, 12)
+  const int count = effort == Effort::low    ? dice.between(2, 9)
                     : effort == Effort::high ? dice.between(2, 8)
                                              : dice.between(1, 5);
   for (int i = 0; i < count; ++i) {
@@ -125,7 +125,7 @@ Made make_document(const std::string& kind, std::uint64_t seed, Part part, std::
   } else if (kind == "tools") {
     const Effort effort = any_effort(dice);
     // The declarations are long: most documents use them several times.
-    const auto most = effort == Effort::low ? 5u : effort == Effort::high ? 4u : 3u;
+    const auto most = effort == Effort::low ? 4u : effort == Effort::high ? 3u : 2u;
     const std::vector<ToolItem> items = make_tool_items(dice, unseen, 1 + dice.below(most));
     const ToolItem& item = items[0];
     made.document = tool_document(items, effort);

@@ -150,9 +150,29 @@ class Explainer {
     }
   }
 
+  // "box, Tom, barn."
+  std::string notes() const {
+    std::vector<std::string> words;
+    int thing = q_.thing;
+    while (end_.spot(thing).kind == Spot::Kind::inside) {
+      thing = end_.spot(thing).index;
+      words.push_back(cast_.things[static_cast<std::size_t>(thing)].noun);
+    }
+    if (end_.spot(thing).kind == Spot::Kind::person) words.push_back(name(end_.spot(thing).index));
+    words.push_back(place(end_.place_of(thing)).noun);
+    return listed(words);
+  }
+
+  static std::string listed(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+    return text + ".";
+  }
+
   void where_thing() {
     const int where = end_.place_of(q_.thing);
     out_.truth = place(where).noun;
+    out_.low = notes();
     out_.high = chain();
     out_.max = joined(trace_thing()) + " So " + the(q_.thing) + " is " + place(where).where() + ".";
   }
@@ -170,9 +190,12 @@ class Explainer {
     const int before = places[places.size() - 2];
     out_.truth = place(before).noun;
     const std::size_t from = places.size() > 4 ? places.size() - 4 : 0;
+    std::vector<std::string> nouns;
     for (std::size_t i = from; i < places.size(); ++i) {
+      nouns.push_back(place(places[i]).noun);
       out_.high += (i == from ? The(q_.thing) + " was " : ", then ") + place(places[i]).where();
     }
+    out_.low = listed(nouns);
     out_.high += ".";
     out_.max = joined(trace_thing()) + " Before the " + place(places.back()).noun + ", it was " +
                place(before).where() + ".";
@@ -219,6 +242,7 @@ class Explainer {
     for (std::size_t i = 0; i < colours.size(); ++i) {
       out_.high += (i == 0 ? The(q_.thing) + " was " : ", then ") + colours[i];
     }
+    out_.low = listed(colours);
     out_.high += ".";
     out_.max = joined(steps) + " So " + the(q_.thing) + " is " + out_.truth + ".";
   }
@@ -226,7 +250,7 @@ class Explainer {
   void number() {
     const Counted& what = cast_.counted[static_cast<std::size_t>(q_.counted)];
     int sum = 0;
-    std::vector<std::string> steps, sums;
+    std::vector<std::string> steps, sums, totals;
     for (const Event& e : events_) {
       if (e.counted != q_.counted) continue;
       const bool receives = e.what == What::hand && e.other == q_.person;
@@ -234,6 +258,7 @@ class Explainer {
       const std::string n = number_word(e.number);
       if (e.what == What::start_count) {
         sum = e.number;
+        totals.push_back(n);
         steps.push_back(name(q_.person) + " had " + n + " " + (sum == 1 ? what.one : what.many) +
                         ".");
         continue;
@@ -244,11 +269,13 @@ class Explainer {
       const std::string term =
           before + (more ? " plus " : " minus ") + n + " is " + number_word(sum);
       sums.push_back(term);
+      totals.push_back(number_word(sum));
       steps.push_back(more ? "Then " + n + " more: " + term + "."
                            : "Then " + n + " fewer: " + term + ".");
     }
     out_.truth = number_word(sum);
     out_.changes = static_cast<int>(sums.size());
+    out_.low = listed(totals);
     out_.high = number_word(first_number()) + ".";
     for (const std::string& term : sums) out_.high += " " + capitalised(term) + ".";
     out_.high = capitalised(out_.high);
@@ -347,6 +374,7 @@ class Explainer {
     const bool yes = where == q_.place;
     out_.truth = yes ? "yes" : "no";
     const std::string verdict = yes ? " So yes." : " That is not " + place(q_.place).where() + ".";
+    out_.low = notes();
     out_.high = chain() + verdict;
     out_.max = joined(trace_thing()) + " So " + the(q_.thing) + " is " + place(where).where() +
                "." + (yes ? "" : verdict);

@@ -10,8 +10,8 @@ namespace triax::world {
 
 struct Explanation {
   std::string truth;
-  std::string high, max;  // thinking at two efforts
-  int changes = 0;        // of what is asked about, after it was first told of
+  std::string low, high, max;  // thinking; low: notes, empty where the answer is one step away
+  int changes = 0;             // of what is asked about, after it was first told of
 };
 
 Explanation explain(const Cast& cast, const std::vector<Event>& events, const Query& query);

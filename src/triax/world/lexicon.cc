@@ -153,16 +153,6 @@ std::size_t both(const Split<T>& split) {
   return split.train.size() + split.held.size();
 }
 
-bool listed_name(const std::string& name) {
-  const Lexicon& words = Lexicon::get();
-  for (const Words* list : {&words.women, &words.men}) {
-    for (const auto* names : {&list->train, &list->held}) {
-      if (std::find(names->begin(), names->end(), name) != names->end()) return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 const Lexicon& Lexicon::get() {
@@ -220,26 +210,6 @@ std::string number_word(int n) {
   return word;
 }
 
-std::string made_up_name(Dice& dice, bool woman) {
-  static const std::vector<std::string> kStarts = {
-      "Bra", "Cor", "Dal", "Fen", "Gri", "Hul", "Jor",  "Kel", "Lam", "Mor",
-      "Nel", "Pal", "Ril", "Sol", "Tar", "Ul",  "Vel",  "Wil", "Zan", "Tri",
-      "Bel", "Cas", "Dro", "Ef",  "Fal", "Gan", "Hesp", "Ish", "Jun", "Kor",
-      "Lu",  "Mab", "Nor", "Ost", "Pen", "Ru",  "Sed",  "Tul", "Vas", "Yar"};
-  static const std::vector<std::string> kMiddles = {"",   "da", "li", "mo", "ne", "ri",
-                                                    "su", "ta", "bo", "ce", "du", "fi",
-                                                    "ga", "ho", "ju", "ke", "pa", "lo"};
-  static const std::vector<std::string> kHers = {"ka", "na", "lia", "ra",  "mi",  "le",   "sha",
-                                                 "vi", "ca", "dia", "sta", "tta", "resa", "bine"};
-  static const std::vector<std::string> kHis = {"ko",  "n",   "lus", "rok",  "m",   "dan", "ric",
-                                                "vor", "bin", "do",  "gard", "kas", "mon", "ster"};
-  for (;;) {
-    const std::string name =
-        dice.pick(kStarts) + dice.pick(kMiddles) + dice.pick(woman ? kHers : kHis);
-    if (!listed_name(name)) return name;
-  }
-}
-
 bool is_held_word(const std::string& word) {
   static const std::set<std::string> all = [] {
     std::set<std::string> out;
@@ -261,17 +231,6 @@ bool is_held_word(const std::string& word) {
     return out;
   }();
   return all.count(capitalised(word)) > 0;
-}
-
-std::string made_up_thing(Dice& dice) {
-  static const std::vector<std::string> kStarts = {
-      "bli", "cru", "dor", "fla", "glo", "hup", "jim", "kno", "mub", "pli", "quo", "snu",
-      "tru", "wif", "zin", "vor", "bra", "cho", "dri", "fem", "gru", "lin", "pas", "ski"};
-  static const std::vector<std::string> kMiddles = {"", "", "ba", "do", "ki", "lu", "ne", "ro"};
-  static const std::vector<std::string> kEnds = {"cket", "bit",  "fle",  "gle", "mper", "ddle",
-                                                 "nk",   "rgle", "zzle", "pok", "tter", "mbo",
-                                                 "lop",  "xen",  "vig",  "sto"};
-  return dice.pick(kStarts) + dice.pick(kMiddles) + dice.pick(kEnds);
 }
 
 std::string filled(std::string text,

@@ -18,6 +18,9 @@ namespace triax::world {
 struct Unseen {
   bool entities = false;
   bool templates = false;
+
+  // A document of the training part: it may coin words, held-out ones draw from lists.
+  bool none() const { return !entities && !templates; }
 };
 
 // A list in two parts.
@@ -79,7 +82,8 @@ struct Lexicon {
 
 // Predicates and sentences by what happens. Placeholders: {o} the thing, {c} the container, {p} the
 // place with "the", {P} with its preposition, {B} the other person, {A} the subject (whole
-// sentences only), {n} a number with its noun, {k} a colour, {his} {him} {he}.
+// sentences only), {n} a number with its noun, {k} a colour, {his} {him} {he}, {v} {V} a verb that
+// nobody knows ("plonded", "plonding").
 struct Phrases {
   Words go, carry;             // subject goes to {p}; goes to {p} with {o} in hand
   Words take, find, take_out;  // {o} from where it lies; first seen there; out of {c}
@@ -109,12 +113,6 @@ std::string number_word(int n);
 
 // Is this, in any case, a word that training documents never use?
 bool is_held_word(const std::string& word);
-
-// A name made of syllables, never the same as one of the lists: unlimited, so that a model learns
-// to copy names rather than to know them. Ends with a, e, i for women.
-std::string made_up_name(Dice& dice, bool woman);
-// A thing nobody has seen: "wiffle", "dorbit".
-std::string made_up_thing(Dice& dice);
 
 // Replaces every "{key}" by its value.
 std::string filled(std::string text,

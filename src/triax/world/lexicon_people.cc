@@ -8,9 +8,9 @@ women: Mia, Anna, Lucy, Emma, Clara, Nora, Ella, Rosa, Julia, Sara, Lena, Maria,
 women+: Beatrice, Yasmin, Wanda, Odette, Priya, Thea, Jolanda, Philippa, Salome, Xenia
 men: Tom, Ben, Max, Paul, Leo, Sam, Jack, Peter, Oscar, Felix, Hugo, Jonas, David, Noah, Adam, Henry, Karl, Emil, Anton, Simon, Victor, Martin, Daniel, Luke, Mark, George, Frank, Otto, Theo, Erik, Omar, Ali, Ivan, Pedro, Finn, Oliver, Walter, Bruno, Alex, Jim
 men+: Quentin, Rashid, Casper, Ulrich, Desmond, Yannick, Ludwig, Bartholomew, Nico, Zoltan
-colours: red, blue, green, yellow, white, black, brown, orange, pink, purple, grey, golden
+colours: red, blue, green, yellow, white, black, brown, orange, pink, purple, grey, golden, violet, beige, scarlet, amber, ivory, olive, bronze, copper, lilac, cream, lemon, rusty, navy, ruddy, snowy, sandy, mint, plum, rosy, sooty
 colours+: silver, turquoise, crimson
-sizes: small, big, old, new, heavy, pretty, dusty, shiny, broken, strange, tiny, little, wooden, precious, funny, long, round, plain, fine, lovely
+sizes: small, big, old, new, heavy, pretty, dusty, shiny, broken, strange, tiny, little, wooden, precious, funny, long, round, plain, fine, lovely, cheap, clean, dirty, thin, thick, empty, huge, famous, square, smooth, rough, ugly, light, curious, ancient, modern, crooked, bent, splendid, simple, rare, flat, soft, hard, sharp
 sizes+: battered, enormous, peculiar
 
 say: It will rain soon = it would rain soon
@@ -53,6 +53,30 @@ say: There is a spider on the wall = there was a spider on the wall
 say: The neighbours are very loud = the neighbours were very loud
 say: I can whistle any tune = {he} could whistle any tune
 say: The river is rising = the river was rising
+say: My feet hurt = {his} feet hurt
+say: The king is coming = the king was coming
+say: I have seen this before = {he} had seen that before
+say: The wind has turned = the wind had turned
+say: It smells of apples = it smelled of apples
+say: I never eat fish = {he} never ate fish
+say: The clock is wrong = the clock was wrong
+say: We are all friends here = they were all friends there
+say: My uncle built this = {his} uncle had built that
+say: There was a thief in the night = there had been a thief in the night
+say: I want to go home = {he} wanted to go home
+say: The stars are out = the stars were out
+say: The door is locked = the door was locked
+say: Nobody knows the way = nobody knew the way
+say: I am the oldest of all = {he} was the oldest of all
+say: The music is lovely = the music was lovely
+say: The butter is gone = the butter was gone
+say: Tomorrow is a holiday = the next day was a holiday
+say: I like it here = {he} liked it there
+say: My sister can fly a plane = {his} sister could fly a plane
+say: The tea is cold = the tea was cold
+say: Snow is good for the fields = snow was good for the fields
+say: A fox was here = a fox had been there
+say: I cannot sleep at night = {he} could not sleep at night
 say+: My grandmother was a pilot = {his} grandmother had been a pilot
 say+: The cheese has been stolen = the cheese had been stolen
 say+: There will be fireworks tonight = there would be fireworks that night
@@ -92,6 +116,31 @@ why: {he} wanted to surprise everybody
 why: {he} had made a promise
 why: {he} was angry
 why: {he} wanted to read in peace
+why: {he} had a plan
+why: {he} was sad
+why: {he} was feeling lucky
+why: {he} wanted to dance
+why: {he} had lost a bet
+why: {he} wanted to draw a picture
+why: it was too loud
+why: it was getting late
+why: there was nothing to do
+why: {he} wanted to feed the birds
+why: {he} had seen a light
+why: {he} hoped for a letter
+why: {he} was proud
+why: {he} needed a place to think
+why: a storm was coming
+why: {he} had been told to
+why: {he} liked the view
+why: {he} was scared of the dog
+why: {he} wanted to look at the clouds
+why: somebody had knocked
+why: {he} wanted to learn a song
+why: {his} hands were cold
+why: {his} head hurt
+why: there was a strange sound
+why: {he} had an appointment
 why+: {he} had hiccups
 why+: {he} wanted to count the stars
 why+: {he} was homesick

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "triax/core/error.h"
+#include "triax/world/coin.h"
 
 namespace triax::world {
 namespace {
@@ -33,20 +34,32 @@ std::string itself(const std::string& word) {
 void cast_people(Dice& dice, const PlotWish& wish, Cast& cast) {
   const Lexicon& words = Lexicon::get();
   std::set<std::string> taken;
-  const bool made_up = !wish.unseen.entities && dice.chance(0.3);
+  const bool training = wish.unseen.none();
+  const bool made_up = !wish.unseen.entities && dice.chance(training ? 0.6 : 0.3);
   while (static_cast<int>(cast.people.size()) < wish.people) {
     const bool woman = dice.chance(0.5);
     const Words& list = woman ? words.women : words.men;
     Person person{list.pick(dice, wish.unseen.entities), woman, false};
-    if (made_up && dice.chance(0.6)) person.name = made_up_name(dice, woman);
+    if (made_up && dice.chance(0.6)) {
+      person.name =
+          training && dice.chance(0.3) ? capitalised(any_letters(dice)) : made_up_name(dice, woman);
+    }
     person.unseen = is_held(list, person.name);
     if (taken.insert(person.name).second) cast.people.push_back(person);
   }
 }
 
+// A coined noun that is not there yet.
+std::string another(Dice& dice, std::set<std::string>& taken) {
+  for (;;) {
+    std::string noun = coined_noun(dice);
+    if (taken.insert(noun).second) return noun;
+  }
+}
+
 void cast_things(Dice& dice, const PlotWish& wish, Cast& cast) {
   const Lexicon& words = Lexicon::get();
-  const bool unseen = wish.unseen.entities;
+  const bool unseen = wish.unseen.entities, coins = wish.unseen.none() && dice.chance(0.7);
   std::set<std::string> taken;
   const auto things =
       draw(dice, cast.theme->things, wish.things - wish.containers, unseen, itself, taken);
@@ -55,10 +68,12 @@ void cast_things(Dice& dice, const PlotWish& wish, Cast& cast) {
   for (const std::string& noun : things) {
     Thing thing{noun, "", false, is_held(cast.theme->things, noun)};
     if (!unseen && dice.chance(0.06)) thing.noun = made_up_thing(dice);
+    if (coins && dice.chance(0.6)) thing.noun = another(dice, taken);
     cast.things.push_back(thing);
   }
   for (const std::string& noun : containers) {
     cast.things.push_back({noun, "", true, is_held(cast.theme->containers, noun)});
+    if (coins && dice.chance(0.6)) cast.things.back().noun = another(dice, taken);
   }
   for (Thing& thing : cast.things) {
     if (dice.chance(0.4)) thing.adjective = words.sizes.pick(dice, unseen, 0.3);
@@ -75,7 +90,12 @@ Cast make_cast(Dice& dice, const PlotWish& wish) {
   std::set<std::string> taken;
   cast.places = draw(
       dice, cast.theme->places, wish.places, unseen, [](const Place& p) { return p.noun; }, taken);
-  for (const Place& place : cast.places) {
+  const bool coins = wish.unseen.none() && dice.chance(0.7);
+  for (Place& place : cast.places) {
+    if (coins && dice.chance(0.6)) {
+      place = coined_place(dice);
+      while (!taken.insert(place.noun).second) place = coined_place(dice);
+    }
     const auto& held = cast.theme->places.held;
     cast.unseen_places.push_back(std::any_of(held.begin(), held.end(),
                                              [&](const Place& p) { return p.noun == place.noun; }));
@@ -83,6 +103,11 @@ Cast make_cast(Dice& dice, const PlotWish& wish) {
   cast.counted = draw(
       dice, cast.theme->counted, wish.counted, unseen, [](const Counted& c) { return c.many; },
       taken);
+  for (Counted& counted : cast.counted) {
+    if (!coins || !dice.chance(0.5)) continue;
+    counted.one = another(dice, taken);
+    counted.many = counted.one + "s";
+  }
   cast.colours = draw(dice, words.colours, 5, unseen, itself, taken);
   cast.sayings =
       draw(dice, words.sayings, 4, unseen, [](const Saying& s) { return s.direct; }, taken);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "triax/core/error.h"
+#include "triax/world/coin.h"
 #include "triax/world/explain.h"
 #include "triax/world/question_words.h"
 #include "triax/world/replay.h"
@@ -207,7 +208,8 @@ std::string question_text(Dice& dice, const Cast& cast, const Query& q, const Un
     values.emplace_back("s", filled(cast.sayings[static_cast<std::size_t>(q.saying)].reported,
                                     {{"he", who.he()}, {"his", who.his()}, {"him", who.him()}}));
   }
-  return filled(text, values);
+  const std::string out = filled(text, values);
+  return unseen.none() ? in_company(dice, out) : out;
 }
 
 }  // namespace
@@ -235,6 +237,7 @@ Question make_question(Dice& dice, const Happening& happening, const Query& quer
               "two ways to an answer do not agree");
   out.text = question_text(dice, cast, query, unseen);
   out.answer = answer_text(cast, query, out.truth);
+  out.think_low = why.low;
   out.think_high = why.high;
   out.think_max = why.max;
   out.changes = why.changes;

@@ -40,6 +40,7 @@ struct Question {
   std::string text;
   std::string answer;      // as the assistant says it: "In the barn."
   std::string truth;       // the word or words that count: "barn"
+  std::string think_low;   // notes, or nothing
   std::string think_high;  // one or two steps
   std::string think_max;   // everything that happened to what is asked about
   // What could be answered: the same sort of word as the truth, all that the story has of it.

@@ -7,30 +7,10 @@
 #include <optional>
 #include <set>
 
+#include "triax/world/coin.h"
+
 namespace triax::world {
 namespace {
-
-// Letters that mean nothing, so that every piece of the vocabulary is met as something to be found
-// again: "stuvol", "Kra", "obe".
-std::string any_letters(Dice& dice) {
-  static const std::vector<std::string> kBefore = {
-      "b",  "c",  "d",  "f",  "g",  "h",  "j",  "k",  "l",  "m",  "n",  "p",  "qu", "r",  "s",
-      "t",  "v",  "w",  "z",  "br", "ch", "cr", "dr", "fl", "gr", "kn", "pl", "sh", "st", "str",
-      "th", "tr", "wh", "bl", "cl", "fr", "gl", "pr", "sc", "sk", "sl", "sp", "sw", "",   "y"};
-  static const std::vector<std::string> kVowels = {"a",  "e",  "i",  "o",  "u",  "ai", "ea",
-                                                   "ee", "ie", "oa", "oo", "ou", "er", "ar"};
-  static const std::vector<std::string> kAfter = {"",  "",   "",   "b",  "ck", "d",  "g",
-                                                  "l", "m",  "n",  "p",  "r",  "s",  "t",
-                                                  "x", "ll", "nd", "ng", "nt", "rt", "st"};
-  for (;;) {
-    std::string out;
-    for (int n = dice.between(1, 3); n > 0; --n) {
-      out += dice.pick(kBefore) + dice.pick(kVowels) + dice.pick(kAfter);
-    }
-    const bool capital = dice.chance(0.3);
-    if (!is_held_word(out)) return capital ? capitalised(out) : out;
-  }
-}
 
 std::string any_name(Dice& dice, const Unseen& unseen) {
   const bool woman = dice.chance(0.5);
@@ -41,13 +21,14 @@ std::string any_name(Dice& dice, const Unseen& unseen) {
 }
 
 std::string any_thing(Dice& dice, const Unseen& unseen) {
-  if (!unseen.entities && dice.chance(0.2)) return any_letters(dice);
-  if (!unseen.entities && dice.chance(0.2)) return made_up_thing(dice);
+  if (unseen.none() && dice.chance(0.5)) return coined_noun(dice);
+  if (!unseen.entities && dice.chance(0.1)) return made_up_thing(dice);
   const Theme& theme = dice.pick(Lexicon::get().themes);
   return (dice.chance(0.8) ? theme.things : theme.containers).pick(dice, unseen.entities);
 }
 
-const Place& any_place(Dice& dice, const Unseen& unseen) {
+Place any_place(Dice& dice, const Unseen& unseen) {
+  if (unseen.none() && dice.chance(0.5)) return coined_place(dice);
   return dice.pick(Lexicon::get().themes).places.pick(dice, unseen.entities);
 }
 
@@ -122,7 +103,7 @@ std::string pairs(Dice& dice, const Unseen& unseen) {
   std::vector<std::string> statements, asked, lines;
   std::set<std::string> used;
   for (const std::string& name : several_names(dice, unseen, 2 + dice.below(7))) {
-    const Place& place = any_place(dice, unseen);
+    const Place place = any_place(dice, unseen);
     const std::string thing = form.place ? place.noun : any_thing(dice, unseen);
     if (!used.insert(thing).second) continue;
     const std::vector<std::pair<std::string_view, std::string>> values = {
@@ -151,7 +132,7 @@ std::string newest(Dice& dice, const Unseen& unseen) {
       continue;
     }
     if (moves) {
-      const Place& place = any_place(dice, unseen);
+      const Place place = any_place(dice, unseen);
       lines.push_back(fmt::format("{} went to the {}.", names[who], place.noun));
       at[who] = place.where();
     } else {

@@ -121,8 +121,7 @@ std::string story_prompt(Dice& dice, const StoryItem& item, const Unseen& unseen
 }
 
 const std::string& thinking_of(const Question& question, Effort effort) {
-  static const std::string kNone;
-  return effort == Effort::low    ? kNone
+  return effort == Effort::low    ? question.think_low
          : effort == Effort::high ? question.think_high
                                   : question.think_max;
 }

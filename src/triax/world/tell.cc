@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "triax/core/error.h"
+#include "triax/world/coin.h"
 
 namespace triax::world {
 namespace {
@@ -50,12 +51,22 @@ class Teller {
     told_.sentences.push_back({capitalised(std::move(text)), next_});
   }
 
-  const std::string& phrase(const Words& words) {
+  std::string phrase(const Words& words) {
     if (unseen_.templates && !words.held.empty() && dice_.chance(0.5)) {
       ++told_.unseen_phrases;
       return dice_.pick(words.held);
     }
-    return dice_.pick(words.train);
+    return with_verb(dice_.pick(words.train));
+  }
+
+  // A verb where the phrase leaves it open.
+  std::string with_verb(std::string text) {
+    for (const auto& [mark, ending] : {std::pair{"{v}", "ed"}, std::pair{"{V}", "ing"}}) {
+      for (std::size_t at; (at = text.find(mark)) != std::string::npos;) {
+        text.replace(at, 3, coined_verb(dice_) + ending);
+      }
+    }
+    return text;
   }
 
   // "a red key" when it is new, "the key" later.
@@ -312,7 +323,8 @@ class Teller {
     if (event().what == What::thing_at) return finding(objects);
     const Event e = event();
     const Person& who = person(e.actor);
-    Values values = {{"his", who.his()}, {"him", who.him()}, {"he", who.he()}};
+    Values values = {
+        {"his", who.his()}, {"him", who.him()}, {"he", who.he()}, {"himself", who.him() + "self"}};
     first_colour_ = e.what == What::person_has ? e.colour : -1;
     if (e.what == What::go) return going(e, objects);
     if (e.thing >= 0) {
@@ -408,7 +420,7 @@ class Teller {
   std::string going(const Event& e, std::vector<int>& objects) {
     const Phrases& p = Phrases::get();
     const Person& who = person(e.actor);
-    Values values = {{"p", "the " + place(e.place).noun}, {"his", who.his()}};
+    Values values = {{"p", "the " + place(e.place).noun}, {"his", who.his()}, {"him", who.him()}};
     const std::vector<int> held = state_.held_by(e.actor);
     if (!held.empty() && dice_.chance(0.45)) {
       const int what = dice_.pick(held);

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "triax/world/arithmetic.h"
+#include "triax/world/coin.h"
 
 namespace triax::world {
 namespace {
@@ -63,20 +64,34 @@ constexpr Gloss kHeldGlosses[] = {
 };
 
 std::string city(Dice& dice, const Unseen& unseen) {
+  if (unseen.none() && dice.chance(0.5)) return capitalised(any_letters(dice));
   return kCities.pick(dice, unseen.entities);
 }
 
 std::string person(Dice& dice, const Unseen& unseen) {
   const Lexicon& words = Lexicon::get();
+  if (unseen.none() && dice.chance(0.4)) return made_up_name(dice, dice.chance(0.5));
   return (dice.chance(0.5) ? words.women : words.men).pick(dice, unseen.entities);
 }
 
 std::string thing(Dice& dice, const Unseen& unseen) {
+  if (unseen.none() && dice.chance(0.5)) return coined_noun(dice);
   return dice.pick(Lexicon::get().themes).things.pick(dice, unseen.entities);
 }
 
 Place place(Dice& dice, const Unseen& unseen) {
+  if (unseen.none() && dice.chance(0.5)) return coined_place(dice);
   return dice.pick(Lexicon::get().themes).places.pick(dice, unseen.entities);
+}
+
+// "a small lampyard for copper gates"
+std::string coined_meaning(Dice& dice) {
+  static const std::vector<std::string> kBetween = {
+      "for", "that lies on", "made of", "with", "that is like", "used for", "near", "without"};
+  std::string first = coined_noun(dice);
+  if (dice.chance(0.5)) first = Lexicon::get().sizes.pick(dice, false) + " " + first;
+  return with_article(first) + " " + dice.pick(kBetween) + " " +
+         (dice.chance(0.5) ? coined_noun(dice) + "s" : with_article(coined_noun(dice)));
 }
 
 std::string clock_time(Dice& dice) {
@@ -87,7 +102,8 @@ std::string clock_time(Dice& dice) {
 std::string worded(Dice& dice, const Unseen& unseen, const std::vector<std::string>& texts,
                    const std::vector<std::pair<std::string_view, std::string>>& values) {
   const std::string& text = unseen.templates ? texts.back() : texts[dice.below(texts.size() - 1)];
-  return filled(text, values);
+  const std::string out = filled(text, values);
+  return unseen.none() ? in_company(dice, out) : out;
 }
 
 ToolQuestion ask_calculator(Dice& dice, const Unseen& unseen) {
@@ -102,7 +118,8 @@ ToolQuestion ask_calculator(Dice& dice, const Unseen& unseen) {
   const std::string e = sum.expression(), r = std::to_string(sum.result());
   return {worded(dice, unseen,
                  {"What is {e}?", "Compute {e}.", "How much is {e}?", "Calculate {e}.",
-                  "Work out {e} with a tool.", "Can you work out {e}?"},
+                  "Work out {e} with a tool.", "I need the result of {e}.", "Find {e}.",
+                  "Tell me {e}.", "What comes out of {e}?", "Can you work out {e}?"},
                  {{"e", e}}),
           {{"expression", e}},
           r,
@@ -114,7 +131,8 @@ ToolQuestion ask_clock(Dice& dice, const Unseen& unseen) {
   return {
       worded(dice, unseen,
              {"What time is it in {c}?", "What is the time in {c}?", "How late is it in {c} now?",
-              "Tell me the time in {c}.", "Please tell me what time it is in {c}."},
+              "Tell me the time in {c}.", "I need the time in {c}.", "Do they have noon in {c}?",
+              "What do the clocks say in {c}?", "Please tell me what time it is in {c}."},
              {{"c", where}}),
       {{"city", where}},
       time,
@@ -125,14 +143,16 @@ ToolQuestion ask_weather(Dice& dice, const Unseen& unseen) {
   static const std::vector<std::string> kSkies = {"sunny", "rainy", "cloudy", "windy",
                                                   "foggy", "snowy", "stormy", "clear"};
   const std::string where = city(dice, unseen), sky = dice.pick(kSkies);
-  return {worded(dice, unseen,
-                 {"What is the weather like in {c}?", "How is the weather in {c}?",
-                  "Is it raining in {c}?", "Tell me the weather in {c}.",
-                  "Please tell me about the weather in {c}."},
-                 {{"c", where}}),
-          {{"city", where}},
-          sky,
-          fmt::format("It is {} in {}.", sky, where)};
+  return {
+      worded(dice, unseen,
+             {"What is the weather like in {c}?", "How is the weather in {c}?",
+              "Is it raining in {c}?", "Tell me the weather in {c}.", "Do I need a coat in {c}?",
+              "What is it like outside in {c}?", "I am going to {c}. How will the weather be?",
+              "Please tell me about the weather in {c}."},
+             {{"c", where}}),
+      {{"city", where}},
+      sky,
+      fmt::format("It is {} in {}.", sky, where)};
 }
 
 ToolQuestion ask_where_is(Dice& dice, const Unseen& unseen) {
@@ -140,7 +160,8 @@ ToolQuestion ask_where_is(Dice& dice, const Unseen& unseen) {
   const std::string where = place(dice, unseen).where();
   return {worded(dice, unseen,
                  {"Where is my {o}?", "I cannot find my {o}. Where is it?",
-                  "Where did I leave my {o}?", "Find my {o}.", "Please look for my {o}."},
+                  "Where did I leave my {o}?", "Find my {o}.", "My {o} is gone. Where is it?",
+                  "I need my {o}.", "Can you see my {o}?", "Please look for my {o}."},
                  {{"o", what}}),
           {{"thing", what}},
           where,
@@ -167,7 +188,8 @@ ToolQuestion ask_convert(Dice& dice, const Unseen& unseen) {
   return {
       worded(dice, unseen,
              {"How many {t} are {n} {f}?", "Convert {n} {f} to {t}.", "What are {n} {f} in {t}?",
-              "Change {n} {f} into {t}.", "Please convert {n} {f} to {t}."},
+              "Change {n} {f} into {t}.", "I have {n} {f}. How many {t} is that?",
+              "Give me {n} {f} in {t}.", "{n} {f} in {t}?", "Please convert {n} {f} to {t}."},
              {{"n", n}, {"f", unit.from}, {"t", unit.to}}),
       {{"value", value}, {"from", unit.from}, {"to", unit.to}},
       r,
@@ -175,15 +197,25 @@ ToolQuestion ask_convert(Dice& dice, const Unseen& unseen) {
 }
 
 ToolQuestion ask_dictionary(Dice& dice, const Unseen& unseen) {
-  const Gloss& gloss = unseen.entities ? kHeldGlosses[dice.below(std::size(kHeldGlosses))]
-                                       : kGlosses[dice.below(std::size(kGlosses))];
+  std::string word, meaning;
+  if (unseen.none() && dice.chance(0.6)) {
+    word = coined_noun(dice);
+    meaning = coined_meaning(dice);
+  } else {
+    const Gloss& gloss = unseen.entities ? kHeldGlosses[dice.below(std::size(kHeldGlosses))]
+                                         : kGlosses[dice.below(std::size(kGlosses))];
+    word = gloss.word;
+    meaning = gloss.meaning;
+  }
   return {worded(dice, unseen,
                  {"What does the word {w} mean?", "What is the meaning of {w}?", "Look up {w}.",
-                  "Explain the word {w}.", "Please look up the word {w}."},
-                 {{"w", gloss.word}}),
-          {{"word", gloss.word}},
-          gloss.meaning,
-          capitalised(gloss.meaning) + "."};
+                  "Explain the word {w}.", "I read the word {w}. What is it?",
+                  "Tell me the meaning of {w}.", "What is meant by {w}?",
+                  "Please look up the word {w}."},
+                 {{"w", word}}),
+          {{"word", word}},
+          meaning,
+          capitalised(meaning) + "."};
 }
 
 ToolQuestion ask_note(Dice& dice, const Unseen& unseen) {
@@ -196,7 +228,8 @@ ToolQuestion ask_note(Dice& dice, const Unseen& unseen) {
   }
   return {worded(dice, unseen,
                  {"Write down that {t}.", "Make a note that {t}.", "Note that {t}.",
-                  "Remember that {t}.", "Please note down that {t}."},
+                  "Remember that {t}.", "Do not forget that {t}.", "Keep in mind that {t}.",
+                  "I must not forget that {t}.", "Please note down that {t}."},
                  {{"t", text}}),
           {{"text", text}},
           "saved",
@@ -208,7 +241,8 @@ ToolQuestion ask_phone(Dice& dice, const Unseen& unseen) {
   const std::string number = fmt::format("{}-{}", dice.between(200, 999), dice.between(1000, 9999));
   return {worded(dice, unseen,
                  {"What is the phone number of {A}?", "What is {A}'s number?",
-                  "Give me the number of {A}.", "How can I call {A}?",
+                  "Give me the number of {A}.", "How can I call {A}?", "I want to call {A}.",
+                  "Which number does {A} have?", "Tell me the number of {A}.",
                   "Please find the phone number of {A}."},
                  {{"A", who}}),
           {{"person", who}},
@@ -222,7 +256,8 @@ ToolQuestion ask_stock(Dice& dice, const Unseen& unseen) {
   return {worded(dice, unseen,
                  {"How many {c} are in the shop?", "How many {c} do we have?",
                   "How many {c} are in stock?", "Count the {c} in the shop.",
-                  "Please check how many {c} we have."},
+                  "Tell me how many {c} there are.", "Are there enough {c}? How many?",
+                  "What number of {c} is on the shelf?", "Please check how many {c} we have."},
                  {{"c", what.many}}),
           {{"item", what.many}},
           std::to_string(n),
@@ -233,7 +268,9 @@ ToolQuestion ask_alarm(Dice& dice, const Unseen& unseen) {
   const std::string time = clock_time(dice);
   return {worded(dice, unseen,
                  {"Wake me at {t}.", "Set an alarm for {t}.", "I must get up at {t}.",
-                  "Ring at {t}.", "Please set the alarm to {t}."},
+                  "Let me sleep until {t}.", "It should ring at {t}.",
+                  "My train goes soon: wake me at {t}.", "Ring at {t}.",
+                  "Please set the alarm to {t}."},
                  {{"t", time}}),
           {{"time", time}},
           "done",
@@ -245,14 +282,21 @@ ToolQuestion ask_message(Dice& dice, const Unseen& unseen) {
       "dinner is ready",        "the train is late", "we are at home",    "the shop is closed",
       "the key is in the hall", "it is raining",     "the game is over",  "the dog is back",
       "the cake is gone",       "school is out",     "the boat is ready", "all is well"};
-  const std::string who = person(dice, unseen), text = dice.pick(kNews);
-  return {worded(dice, unseen,
-                 {"Tell {A} that {t}.", "Send {A} a message that {t}.", "Let {A} know that {t}.",
-                  "Write to {A} that {t}.", "Please tell {A} that {t}."},
-                 {{"A", who}, {"t", text}}),
-          {{"person", who}, {"text", text}},
-          "sent",
-          fmt::format("I have told {}.", who)};
+  const std::string who = person(dice, unseen);
+  std::string text = dice.pick(kNews);
+  if (unseen.none() && dice.chance(0.5)) {
+    text = "the " + thing(dice, unseen) +
+           (dice.chance(0.5) ? " is " + place(dice, unseen).where() : " is ready");
+  }
+  return {
+      worded(dice, unseen,
+             {"Tell {A} that {t}.", "Send {A} a message that {t}.", "Let {A} know that {t}.",
+              "Say to {A} that {t}.", "I want {A} to know that {t}.", "{A} should know that {t}.",
+              "Write to {A} that {t}.", "Please tell {A} that {t}."},
+             {{"A", who}, {"t", text}}),
+      {{"person", who}, {"text", text}},
+      "sent",
+      fmt::format("I have told {}.", who)};
 }
 
 ToolQuestion ask_price(Dice& dice, const Unseen& unseen) {
@@ -260,7 +304,7 @@ ToolQuestion ask_price(Dice& dice, const Unseen& unseen) {
   const int n = dice.between(2, 90);
   return {worded(dice, unseen,
                  {"What does a {o} cost?", "How much is a {o}?", "What is the price of a {o}?",
-                  "Please find out what a {o} costs."},
+                  "I want a {o}. What is it sold for?", "Please find out what a {o} costs."},
                  {{"o", what}}),
           {{"item", what}},
           fmt::format("{} coins", n),
@@ -272,7 +316,7 @@ ToolQuestion ask_population(Dice& dice, const Unseen& unseen) {
   const int n = dice.between(2, 90);
   return {worded(dice, unseen,
                  {"How many people live in {c}?", "What is the population of {c}?",
-                  "Please find out how many people live in {c}."},
+                  "How big is {c}?", "Please find out how many people live in {c}."},
                  {{"c", where}}),
           {{"city", where}},
           fmt::format("{} thousand", n),
@@ -283,7 +327,8 @@ ToolQuestion ask_owner(Dice& dice, const Unseen& unseen) {
   const std::string what = thing(dice, unseen), who = person(dice, unseen);
   return {worded(dice, unseen,
                  {"Who owns the {o}?", "Whose {o} is this?", "Who is the owner of the {o}?",
-                  "Please find out whose {o} this is."},
+                  "To whom does the {o} belong?", "I found the {o}. Who does it belong to?",
+                  "Tell me who owns the {o}.", "Please find out whose {o} this is."},
                  {{"o", what}}),
           {{"thing", what}},
           who,

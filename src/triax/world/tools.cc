@@ -6,6 +6,7 @@
 #include <set>
 
 #include "triax/core/error.h"
+#include "triax/world/coin.h"
 #include "triax/world/tool_families.h"
 
 namespace triax::world {
@@ -18,17 +19,30 @@ struct Declared {
   bool unseen_name = false, unseen_schema = false;
 };
 
+// "lamp_yard", "get_stuvol", "marble": what a tool or a parameter may be called.
+std::string coined_identifier(Dice& dice) {
+  static const std::vector<std::string> kBefore = {"get_", "find_", "do_", "my_", "the_", "new_"};
+  std::string text = coined_noun(dice);
+  if (dice.chance(0.3)) text = dice.pick(kBefore) + text;
+  if (dice.chance(0.2)) text += "_" + coined_noun(dice);
+  std::replace(text.begin(), text.end(), ' ', '_');
+  return text;
+}
+
 Declared declare(Dice& dice, const ToolFamily& family, const Unseen& unseen) {
   Declared out;
   out.family = &family;
   out.unseen_name = unseen.entities && (family.held || dice.chance(0.7));
   out.name = out.unseen_name ? dice.pick(family.names.held) : dice.pick(family.names.train);
+  const bool coins = unseen.none();
+  if (coins && dice.chance(0.5)) out.name = coined_identifier(dice);
   std::set<std::string> taken;
   for (const Parameter& parameter : family.parameters) {
     std::string key;
     do {
       const bool held = unseen.entities && dice.chance(0.4);
       key = held ? dice.pick(parameter.names.held) : dice.pick(parameter.names.train);
+      if (coins && dice.chance(0.35)) key = coined_identifier(dice);
       out.unseen_schema = out.unseen_schema || held;
     } while (!taken.insert(key).second);
     out.keys.push_back(key);

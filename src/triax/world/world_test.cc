@@ -6,6 +6,7 @@
 
 #include "triax/core/error.h"
 #include "triax/world/arithmetic.h"
+#include "triax/world/coin.h"
 #include "triax/world/corpus.h"
 #include "triax/world/prose.h"
 #include "triax/world/replay.h"
@@ -106,7 +107,7 @@ TEST(Lexicon, NamesOfAThemeAreDistinct) {
 
 TEST(Lexicon, IsRich) {
   EXPECT_GT(Lexicon::get().nouns(), 400u);
-  EXPECT_GT(Phrases::get().size(), 150u);
+  EXPECT_GT(Phrases::get().size(), 400u);
   EXPECT_GE(plots().size(), 10u);
   EXPECT_EQ(with_article("apple"), "an apple");
   EXPECT_EQ(number_word(42), "forty-two");
@@ -123,6 +124,54 @@ TEST(Corpus, TrainingUsesNoHeldWord) {
       }
     }
   }
+}
+
+TEST(Coin, WordsAreManyAndNeverHeld) {
+  Dice dice(4);
+  std::set<std::string> nouns, verbs;
+  for (int i = 0; i < 5000; ++i) {
+    const std::string noun = coined_noun(dice);
+    nouns.insert(noun);
+    verbs.insert(coined_verb(dice));
+    EXPECT_FALSE(is_held_word(noun)) << noun;
+    EXPECT_FALSE(is_held_word(any_letters(dice)));
+    EXPECT_FALSE(is_held_word(made_up_name(dice, i % 2 == 0)));
+    EXPECT_TRUE(noun[0] >= 'a' && noun[0] <= 'z') << noun;
+  }
+  EXPECT_GT(nouns.size(), 4000u);
+  EXPECT_GT(verbs.size(), 2000u);
+}
+
+// Words of the cast that are in no list.
+std::size_t coined_in(const Cast& cast) {
+  std::set<std::string> listed;
+  for (const auto* list : {&cast.theme->things, &cast.theme->containers}) {
+    listed.insert(list->train.begin(), list->train.end());
+    listed.insert(list->held.begin(), list->held.end());
+  }
+  for (const auto* list : {&cast.theme->places.train, &cast.theme->places.held}) {
+    for (const Place& place : *list) listed.insert(place.noun);
+  }
+  std::size_t coined = 0;
+  for (const Thing& thing : cast.things) coined += 1 - listed.count(thing.noun);
+  for (const Place& place : cast.places) coined += 1 - listed.count(place.noun);
+  return coined;
+}
+
+TEST(Coin, TrainingGoesBeyondTheListsAndHeldOutItemsDoNot) {
+  std::size_t all = 0, training = 0;
+  for (std::uint64_t i = 0; i < 60; ++i) {
+    Dice dice(stream_key("test coins", 1, i));
+    const StoryItem item = make_story(dice, Length::medium, Ask::where_thing, 1, {}, 0.5);
+    const Cast& cast = item.happening.cast;
+    all += cast.things.size() + cast.places.size();
+    training += coined_in(cast);
+    const StoryItem unseen =
+        make_story(dice, Length::medium, Ask::where_thing, 1, {true, true}, 0.5);
+    EXPECT_EQ(coined_in(unseen.happening.cast), 0u) << unseen.story;
+  }
+  EXPECT_GT(training, all / 4);
+  EXPECT_LT(training, all * 3 / 4);
 }
 
 TEST(Corpus, PartsShareNoDocument) {
