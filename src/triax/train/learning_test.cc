@@ -289,7 +289,12 @@ TEST(InitParameters, FollowFromSeedAndNameAlone) {
     const double rms = std::sqrt(squares / static_cast<double>(t.size));
     const TensorRole role = t.id.row->role;
     if (role == TensorRole::matrix || role == TensorRole::expert_packed) {
-      EXPECT_NEAR(rms * std::sqrt(static_cast<double>(t.cols())), 1, 0.1) << t.name;
+      // The rows of MLA that pass a part on as it is have one entry each.
+      const bool passes =
+          t.name.ends_with("q_b_proj.weight") || t.name.ends_with("kv_b_proj.weight");
+      if (!passes) {
+        EXPECT_NEAR(rms * std::sqrt(static_cast<double>(t.cols())), 1, 0.1) << t.name;
+      }
       EXPECT_TRUE(differs) << t.name;
     }
     if (role == TensorRole::dt_bias) {

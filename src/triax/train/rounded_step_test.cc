@@ -34,9 +34,14 @@ struct Fixture {
         weights(layout) {
     init_parameters(7, weights);
     for (const Tensor& t : layout.tensors()) {
-      const bool key = t.name.ends_with("self_attn.k_proj.weight");
-      if (!key && t.id.row->role != TensorRole::conv) continue;
-      const float reach = key ? std::sqrt(3 / static_cast<float>(t.cols())) : 0.5f;
+      // init_parameters fits these to one another; independent ones do not cancel in a gradient.
+      const bool fitted =
+          t.id.row->role == TensorRole::head || t.name.find("self_attn.") != std::string::npos;
+      const bool matrix =
+          t.id.row->role == TensorRole::matrix || t.id.row->role == TensorRole::head;
+      if (!(fitted && matrix) && t.id.row->role != TensorRole::conv) continue;
+      const float deviation = t.id.row->role == TensorRole::head ? 0.1f : 1.0f;  // as it begins
+      const float reach = matrix ? deviation * std::sqrt(3 / static_cast<float>(t.cols())) : 0.5f;
       std::uint64_t at = t.offset;
       for (float& x : weights[t]) {
         x = reach * (static_cast<float>(splitmix64_at(3, at++) >> 40) * 0x1p-23f - 1);
