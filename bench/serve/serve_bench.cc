@@ -98,9 +98,18 @@ struct Known {
 class Bench {
  public:
   explicit Bench(const Options& options) : o_(options) {
-    if (!o_.model.empty()) return;
+    if (!o_.model.empty() && fs::exists(fs::path(o_.model) / "tiktoken.model")) return;
     folder_ = fs::temp_directory_path() / fmt::format("triax-bench-serve-{}", ::getpid());
     fs::create_directories(folder_);
+    if (!o_.model.empty()) {
+      // A random model without a vocabulary is served from links beside a made-up one.
+      for (const auto& file : fs::directory_iterator(o_.model)) {
+        fs::create_symlink(fs::absolute(file.path()), folder_ / file.path().filename());
+      }
+      o_.model = folder_.string();
+      write_byte_tokenizer(o_.model, kMerges);
+      return;
+    }
     o_.model = (folder_ / "tiny").string();
     run_program({o_.triax, "synth", "--config", "tiny", "--out", o_.model});
     write_byte_tokenizer(o_.model, kMerges);
@@ -108,7 +117,7 @@ class Bench {
   }
   ~Bench() {
     std::error_code ignored;
-    if (tiny_) fs::remove_all(folder_, ignored);
+    if (!folder_.empty()) fs::remove_all(folder_, ignored);
   }
   Bench(const Bench&) = delete;
   Bench& operator=(const Bench&) = delete;
@@ -261,16 +270,21 @@ json Bench::load() {
 // A prompt of random ids: no two requests share a start.
 std::string Bench::random_prompt(std::size_t tokens, std::size_t tag, std::size_t answer) const {
   json ids = json::array();
-  const std::size_t vocabulary = tiny_ ? kMerges : 32000;
+  const std::size_t vocabulary = folder_.empty() ? 32000 : kMerges;
   for (std::size_t i = 0; i < tokens; ++i) {
     ids.push_back(splitmix64_at(o_.seed + 1000 * tag, i) % vocabulary);
   }
-  return json{{"prompt", ids},
-              {"max_tokens", answer},
-              {"ignore_eos", true},
-              {"temperature", 0},
-              {"stream", true}}
-      .dump();
+  json body{{"prompt", ids},
+            {"max_tokens", answer},
+            {"ignore_eos", true},
+            {"temperature", 0},
+            {"stream", true}};
+  if (!folder_.empty()) {
+    json printable = json::object();  // of a made-up vocabulary: each token shows when it came
+    for (std::size_t id = 0; id < 94; ++id) printable[std::to_string(id)] = 100;
+    body["logit_bias"] = printable;
+  }
+  return body.dump();
 }
 
 // All users ask at once; seconds until the last answer is whole.
