@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 using json = nlohmann::ordered_json;
 
 constexpr const char* kCompletions = "/v1/completions";
-constexpr std::size_t kMerges = 512;  // of the tiny model's vocabulary
+constexpr std::size_t kPrintable = 94, kMerges = 512;  // tokens of the made-up vocabulary
 
 struct Options {
   std::string triax = "triax", model, json_file;
@@ -81,7 +81,7 @@ std::string words_of(Dice& dice, std::size_t bytes) {
 // bytes, then the others, then pairs of letters, then special ids): every token shows when it came.
 json visible_tokens() {
   json bias = json::object();
-  for (std::size_t id = 94; id < 256 + kMerges + 256; ++id) {
+  for (std::size_t id = kPrintable; id < 256 + kMerges + 256; ++id) {
     if (id < 256 || id >= 256 + kMerges) bias[std::to_string(id)] = -100;
   }
   return bias;
@@ -270,9 +270,8 @@ json Bench::load() {
 // A prompt of random ids: no two requests share a start.
 std::string Bench::random_prompt(std::size_t tokens, std::size_t tag, std::size_t answer) const {
   json ids = json::array();
-  const std::size_t vocabulary = folder_.empty() ? 32000 : kMerges;
   for (std::size_t i = 0; i < tokens; ++i) {
-    ids.push_back(splitmix64_at(o_.seed + 1000 * tag, i) % vocabulary);
+    ids.push_back(splitmix64_at(o_.seed + 1000 * tag, i) % kMerges);  // every vocabulary has those
   }
   json body{{"prompt", ids},
             {"max_tokens", answer},
@@ -281,7 +280,7 @@ std::string Bench::random_prompt(std::size_t tokens, std::size_t tag, std::size_
             {"stream", true}};
   if (!folder_.empty()) {
     json printable = json::object();  // of a made-up vocabulary: each token shows when it came
-    for (std::size_t id = 0; id < 94; ++id) printable[std::to_string(id)] = 100;
+    for (std::size_t id = 0; id < kPrintable; ++id) printable[std::to_string(id)] = 100;
     body["logit_bias"] = printable;
   }
   return body.dump();

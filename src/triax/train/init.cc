@@ -65,8 +65,8 @@ double tap(const ParameterLayout::Tensor& t, const K3Config& c, std::size_t i) {
 // The hidden vector in three parts by rotation: what a token is stays where the embedding puts it,
 // what may come next is written one third further, what came before two thirds. The head reads the
 // second one. So a head of KDA or MLA that finds the place where the present token stood before
-// says what followed there, for any token: from a random start a model learns that for the pairs
-// of tokens that training has, and millions of tokens later still not in general.
+// makes what followed there likelier, whichever token it is. It is a lean, not a skill: training
+// sharpens it, for the tokens that it has, sooner than from a random start.
 enum class Part { itself, next, before };
 
 std::size_t rotated(std::size_t column, Part part, std::size_t hidden) {

@@ -2,60 +2,79 @@
 #include "triax/world/coin.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <iterator>
 
 namespace triax::world {
 namespace {
 
 // Everyday pieces of nouns.
-const std::vector<std::string> kRoots = {
-    "acorn",   "alley",  "almond",  "apron",   "arch",    "arm",    "ash",     "attic",   "axe",
-    "back",    "bake",   "ball",    "band",    "bank",    "bar",    "bark",    "barn",    "barrel",
-    "basin",   "bath",   "beach",   "bead",    "beam",    "bean",   "bear",    "bed",     "bee",
-    "bell",    "belt",   "bench",   "berry",   "bird",    "blade",  "block",   "board",   "boat",
-    "bolt",    "bone",   "book",    "boot",    "bottle",  "bottom", "bow",     "bowl",    "branch",
-    "brass",   "bread",  "brick",   "bridge",  "bronze",  "brook",  "brush",   "bush",    "butter",
-    "cabin",   "cake",   "camp",    "canal",   "candle",  "cap",    "card",    "castle",  "cat",
-    "cave",    "cell",   "chain",   "chair",   "chalk",   "cherry", "chimney", "church",  "city",
-    "clay",    "clip",   "cloak",   "clock",   "cloth",   "cloud",  "coach",   "coal",    "coast",
-    "coat",    "coffee", "comb",    "copper",  "corn",    "corner", "cotton",  "court",   "cow",
-    "cradle",  "crane",  "creek",   "crest",   "cross",   "crow",   "cup",     "curtain", "deck",
-    "deer",    "desk",   "dinner",  "dish",    "dock",    "dog",    "door",    "dough",   "dove",
-    "drain",   "dream",  "drum",    "duck",    "dust",    "eagle",  "ear",     "earth",   "east",
-    "elm",     "end",    "engine",  "face",    "farm",    "field",  "fig",     "fire",    "fish",
-    "flag",    "flame",  "flat",    "flint",   "floor",   "flour",  "flower",  "fog",     "foot",
-    "forest",  "fork",   "fox",     "frame",   "frog",    "front",  "fruit",   "game",    "garden",
-    "gate",    "glass",  "glove",   "goat",    "gold",    "goose",  "grain",   "grape",   "grass",
-    "gravel",  "green",  "ground",  "guard",   "guest",   "gum",    "hair",    "half",    "hall",
-    "ham",     "hand",   "harbour", "hat",     "hawk",    "hay",    "head",    "heart",   "heat",
-    "hedge",   "heel",   "herb",    "high",    "hill",    "hip",    "honey",   "hook",    "horn",
-    "horse",   "house",  "ice",     "ink",     "iron",    "ivory",  "jam",     "jar",     "jelly",
-    "joint",   "kite",   "knee",    "knife",   "knot",    "lace",   "lake",    "lamb",    "lamp",
-    "land",    "lane",   "leaf",    "leather", "lemon",   "light",  "lime",    "line",    "linen",
-    "lion",    "lip",    "lock",    "log",     "loft",    "loop",   "low",     "lumber",  "lunch",
-    "magnet",  "mail",   "maple",   "marble",  "market",  "marsh",  "mast",    "match",   "meal",
-    "meat",    "metal",  "milk",    "mill",    "mint",    "mirror", "moon",    "moss",    "moth",
-    "mouth",   "mud",    "music",   "mustard", "nail",    "neck",   "needle",  "nest",    "net",
-    "night",   "north",  "nose",    "nut",     "oak",     "oat",    "oil",     "olive",   "onion",
-    "oven",    "owl",    "paint",   "palm",    "pan",     "paper",  "park",    "paste",   "path",
-    "pea",     "pear",   "pen",     "pepper",  "picture", "pie",    "pig",     "pin",     "pine",
-    "pipe",    "pit",    "plank",   "plate",   "plum",    "pocket", "pool",    "port",    "post",
-    "pot",     "powder", "press",   "print",   "pump",    "purse",  "rabbit",  "rack",    "rail",
-    "rain",    "ram",    "ranch",   "reed",    "rest",    "rice",   "ring",    "river",   "road",
-    "rock",    "roll",   "roof",    "room",    "root",    "rope",   "rose",    "row",     "rubber",
-    "rug",     "saddle", "sail",    "salt",    "sand",    "saw",    "school",  "screw",   "sea",
-    "seat",    "seed",   "shade",   "shaft",   "sheep",   "sheet",  "shelf",   "shell",   "ship",
-    "shirt",   "shoe",   "shop",    "side",    "sign",    "silk",   "sink",    "skin",    "sky",
-    "sleep",   "slate",  "sleeve",  "slip",    "smoke",   "snail",  "snow",    "soap",    "sock",
-    "soil",    "soup",   "south",   "spade",   "spark",   "spice",  "spider",  "spoon",   "spring",
-    "square",  "stable", "stack",   "stage",   "stair",   "stamp",  "star",    "station", "steam",
-    "steel",   "step",   "stick",   "stone",   "stool",   "store",  "storm",   "stove",   "straw",
-    "stream",  "street", "string",  "sugar",   "sun",     "swan",   "table",   "tail",    "tank",
-    "tar",     "tea",    "tent",    "thorn",   "thread",  "tile",   "timber",  "tin",     "toast",
-    "toe",     "tooth",  "top",     "torch",   "tower",   "town",   "toy",     "track",   "train",
-    "tray",    "tree",   "trunk",   "tub",     "tube",    "tulip",  "valley",  "vase",    "vine",
-    "wagon",   "walk",   "wall",    "walnut",  "ward",    "wash",   "water",   "wave",    "wax",
-    "weather", "wheat",  "wheel",   "whistle", "willow",  "wind",   "window",  "wine",    "wing",
-    "winter",  "wire",   "wolf",    "wood",    "wool",    "work",   "worm",    "yard",    "yarn"};
+constexpr const char* kRoots[] = {
+    "acorn",  "alley",   "almond",  "apron",   "arch",   "arm",     "ash",     "attic",   "axe",
+    "back",   "bake",    "ball",    "band",    "bank",   "bar",     "bark",    "barn",    "barrel",
+    "basin",  "bath",    "beach",   "bead",    "beam",   "bean",    "bear",    "bed",     "bee",
+    "bell",   "belt",    "bench",   "berry",   "bird",   "blade",   "block",   "board",   "boat",
+    "bolt",   "bone",    "book",    "boot",    "bottle", "bottom",  "bow",     "bowl",    "branch",
+    "brass",  "bread",   "brick",   "bridge",  "bronze", "brook",   "brush",   "bush",    "butter",
+    "cabin",  "cake",    "camp",    "canal",   "candle", "cap",     "card",    "castle",  "cat",
+    "cave",   "cell",    "chain",   "chair",   "chalk",  "cherry",  "chimney", "church",  "city",
+    "clay",   "clip",    "cloak",   "clock",   "cloth",  "cloud",   "coach",   "coal",    "coast",
+    "coat",   "coffee",  "comb",    "copper",  "corn",   "corner",  "cotton",  "court",   "cow",
+    "crane",  "creek",   "crest",   "cross",   "crow",   "cup",     "curtain", "deck",    "deer",
+    "desk",   "dinner",  "dish",    "dock",    "dog",    "door",    "dough",   "dove",    "drain",
+    "dream",  "drum",    "duck",    "dust",    "eagle",  "ear",     "earth",   "east",    "elm",
+    "end",    "engine",  "face",    "farm",    "field",  "fig",     "fire",    "fish",    "flag",
+    "flame",  "flat",    "flint",   "floor",   "flour",  "flower",  "fog",     "foot",    "forest",
+    "fork",   "fox",     "frame",   "frog",    "front",  "fruit",   "game",    "garden",  "gate",
+    "glass",  "glove",   "goat",    "gold",    "goose",  "grain",   "grape",   "grass",   "gravel",
+    "green",  "ground",  "guard",   "guest",   "gum",    "hair",    "half",    "hall",    "ham",
+    "hand",   "harbour", "hat",     "hawk",    "hay",    "head",    "heart",   "heat",    "hedge",
+    "heel",   "herb",    "high",    "hill",    "hip",    "honey",   "hook",    "horn",    "horse",
+    "house",  "ice",     "ink",     "iron",    "ivory",  "jam",     "jar",     "jelly",   "joint",
+    "kite",   "knee",    "knife",   "knot",    "lace",   "lake",    "lamb",    "lamp",    "land",
+    "lane",   "leaf",    "leather", "lemon",   "light",  "lime",    "line",    "linen",   "lion",
+    "lip",    "lock",    "log",     "loft",    "loop",   "low",     "lumber",  "lunch",   "magnet",
+    "mail",   "maple",   "marble",  "market",  "marsh",  "mast",    "match",   "meal",    "meat",
+    "metal",  "milk",    "mill",    "mint",    "mirror", "moon",    "moss",    "moth",    "mouth",
+    "mud",    "music",   "mustard", "nail",    "neck",   "needle",  "nest",    "net",     "night",
+    "north",  "nose",    "nut",     "oak",     "oat",    "oil",     "olive",   "onion",   "oven",
+    "owl",    "paint",   "palm",    "pan",     "paper",  "park",    "paste",   "path",    "pea",
+    "pear",   "pen",     "pepper",  "picture", "pie",    "pig",     "pin",     "pine",    "pipe",
+    "pit",    "plank",   "plate",   "plum",    "pocket", "pool",    "port",    "post",    "pot",
+    "powder", "press",   "print",   "pump",    "purse",  "rabbit",  "rack",    "rail",    "rain",
+    "ram",    "ranch",   "reed",    "rest",    "rice",   "ring",    "river",   "road",    "rock",
+    "roll",   "roof",    "room",    "root",    "rope",   "rose",    "row",     "rubber",  "rug",
+    "saddle", "sail",    "salt",    "sand",    "saw",    "school",  "screw",   "sea",     "seat",
+    "seed",   "shade",   "shaft",   "sheep",   "sheet",  "shelf",   "shell",   "ship",    "shirt",
+    "shoe",   "shop",    "side",    "sign",    "silk",   "sink",    "skin",    "sky",     "sleep",
+    "slate",  "sleeve",  "slip",    "smoke",   "snail",  "snow",    "soap",    "sock",    "soil",
+    "soup",   "south",   "spark",   "spice",   "spider", "spoon",   "spring",  "square",  "stable",
+    "stack",  "stage",   "stair",   "stamp",   "star",   "station", "steam",   "steel",   "step",
+    "stick",  "stone",   "stool",   "store",   "storm",  "stove",   "straw",   "stream",  "street",
+    "string", "sugar",   "sun",     "swan",    "table",  "tail",    "tank",    "tar",     "tea",
+    "tent",   "thorn",   "thread",  "tile",    "timber", "tin",     "toast",   "toe",     "tooth",
+    "top",    "torch",   "tower",   "town",    "toy",    "track",   "train",   "tray",    "tree",
+    "trunk",  "tub",     "tube",    "tulip",   "valley", "vase",    "vine",    "wagon",   "walk",
+    "wall",   "walnut",  "ward",    "wash",    "water",  "wave",    "wax",     "weather", "wheat",
+    "wheel",  "whistle", "willow",  "wind",    "window", "wine",    "wing",    "winter",  "wire",
+    "wolf",   "wood",    "wool",    "work",    "worm",   "yard",    "yarn"};
+
+std::string root(Dice& dice) {
+  return kRoots[dice.below(std::size(kRoots))];
+}
+
+// One of each list. The choices are statements of their own: operands of + may be evaluated in any
+// order, and then the same seed would give other words with another compiler.
+std::string in_order(Dice& dice, std::initializer_list<const std::vector<std::string>*> lists) {
+  std::string out;
+  for (const auto* list : lists) out += dice.pick(*list);
+  return out;
+}
+
+std::string two_roots(Dice& dice, const char* between) {
+  const std::string first = root(dice);
+  return first + between + root(dice);
+}
 
 bool listed_name(const std::string& name) {
   const Lexicon& words = Lexicon::get();
@@ -82,7 +101,7 @@ std::string any_letters(Dice& dice) {
   for (;;) {
     std::string out;
     for (int n = dice.chance(0.15) ? 3 : dice.between(1, 2); n > 0; --n) {
-      out += dice.pick(kBefore) + dice.pick(kVowels) + dice.pick(kAfter);
+      out += in_order(dice, {&kBefore, &kVowels, &kAfter});
     }
     const bool capital = dice.chance(0.3);
     if (!is_held_word(out)) return capital ? capitalised(out) : out;
@@ -103,8 +122,7 @@ std::string made_up_name(Dice& dice, bool woman) {
   static const std::vector<std::string> kHis = {"ko",  "n",   "lus", "rok",  "m",   "dan", "ric",
                                                 "vor", "bin", "do",  "gard", "kas", "mon", "ster"};
   for (;;) {
-    const std::string name =
-        dice.pick(kStarts) + dice.pick(kMiddles) + dice.pick(woman ? kHers : kHis);
+    const std::string name = in_order(dice, {&kStarts, &kMiddles, woman ? &kHers : &kHis});
     if (!listed_name(name)) return name;
   }
 }
@@ -117,7 +135,7 @@ std::string made_up_thing(Dice& dice) {
   static const std::vector<std::string> kEnds = {"cket", "bit",  "fle",  "gle", "mper", "ddle",
                                                  "nk",   "rgle", "zzle", "pok", "tter", "mbo",
                                                  "lop",  "xen",  "vig",  "sto"};
-  return dice.pick(kStarts) + dice.pick(kMiddles) + dice.pick(kEnds);
+  return in_order(dice, {&kStarts, &kMiddles, &kEnds});
 }
 
 std::string in_company(Dice& dice, std::string question) {
@@ -135,12 +153,12 @@ std::string coined_noun(Dice& dice) {
   for (;;) {
     const std::size_t which = dice.below(10);
     const std::string word = which < 3   ? any_letters(dice)
-                             : which < 6 ? dice.pick(kRoots) + dice.pick(kRoots)
-                             : which < 8 ? dice.pick(kRoots) + " " + dice.pick(kRoots)
-                             : which < 9 ? dice.pick(kRoots)
+                             : which < 6 ? two_roots(dice, "")
+                             : which < 8 ? two_roots(dice, " ")
+                             : which < 9 ? root(dice)
                                          : made_up_thing(dice);
     std::string lower = word;
-    lower[0] = lower[0] >= 'A' && lower[0] <= 'Z' ? static_cast<char>(lower[0] + 32) : lower[0];
+    if (lower[0] >= 'A' && lower[0] <= 'Z') lower[0] = static_cast<char>(lower[0] + 32);
     if (!is_held_word(lower)) return lower;
   }
 }
@@ -159,7 +177,7 @@ std::string coined_verb(Dice& dice) {
   static const std::vector<std::string> kEnds = {"b",  "ck", "ft", "g", "k",   "lk", "lt", "mp",
                                                  "nd", "nk", "nt", "p", "rk",  "rp", "rt", "sh",
                                                  "sk", "sp", "st", "t", "tch", "x",  "zz", "mbl"};
-  return dice.pick(kStarts) + dice.pick(kVowels) + dice.pick(kEnds);
+  return in_order(dice, {&kStarts, &kVowels, &kEnds});
 }
 
 }  // namespace triax::world

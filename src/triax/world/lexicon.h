@@ -82,8 +82,8 @@ struct Lexicon {
 
 // Predicates and sentences by what happens. Placeholders: {o} the thing, {c} the container, {p} the
 // place with "the", {P} with its preposition, {B} the other person, {A} the subject (whole
-// sentences only), {n} a number with its noun, {k} a colour, {his} {him} {he}, {v} {V} a verb that
-// nobody knows ("plonded", "plonding").
+// sentences only), {n} a number with its noun, {k} a colour, {his} {him} {he} {himself}, {v} {V} a
+// verb that nobody knows ("plonded", "plonding").
 struct Phrases {
   Words go, carry;             // subject goes to {p}; goes to {p} with {o} in hand
   Words take, find, take_out;  // {o} from where it lies; first seen there; out of {c}

@@ -70,7 +70,8 @@ std::string list_again(Dice& dice, const Unseen& unseen) {
   for (int n = dice.between(4, dice.chance(0.5) ? 12 : 36); n > 0; --n)
     words.push_back(any_word(dice, unseen));
   const std::string list = joined(words, dice.pick(kBetween));
-  return joined(std::vector<std::string>(2 + dice.below(2), list), dice.pick(kAgain));
+  const std::size_t times = 2 + dice.below(2);
+  return joined(std::vector<std::string>(times, list), dice.pick(kAgain));
 }
 
 // "482 913 / 482 913", or each number with its digits turned round

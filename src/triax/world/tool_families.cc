@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <set>
 
 #include "triax/world/arithmetic.h"
 #include "triax/world/coin.h"
@@ -63,8 +64,16 @@ constexpr Gloss kHeldGlosses[] = {
     {"cradle", "a small bed for a baby"},
 };
 
+// What `coin` makes, drawn again while it is one of the held-out words.
+std::string not_held(Dice& dice, std::string (*coin)(Dice&)) {
+  for (;;) {
+    std::string word = coin(dice);
+    if (!is_held_tool_word(word)) return word;
+  }
+}
+
 std::string city(Dice& dice, const Unseen& unseen) {
-  if (unseen.none() && dice.chance(0.5)) return capitalised(any_letters(dice));
+  if (unseen.none() && dice.chance(0.5)) return capitalised(not_held(dice, any_letters));
   return kCities.pick(dice, unseen.entities);
 }
 
@@ -90,12 +99,15 @@ std::string coined_meaning(Dice& dice) {
       "for", "that lies on", "made of", "with", "that is like", "used for", "near", "without"};
   std::string first = coined_noun(dice);
   if (dice.chance(0.5)) first = Lexicon::get().sizes.pick(dice, false) + " " + first;
-  return with_article(first) + " " + dice.pick(kBetween) + " " +
-         (dice.chance(0.5) ? coined_noun(dice) + "s" : with_article(coined_noun(dice)));
+  const std::string& between = dice.pick(kBetween);
+  const std::string second = coined_noun(dice);
+  return with_article(first) + " " + between + " " +
+         (dice.chance(0.5) ? second + "s" : with_article(second));
 }
 
 std::string clock_time(Dice& dice) {
-  return fmt::format("{}:{:02}", dice.between(0, 23), 5 * dice.between(0, 11));
+  const int hour = dice.between(0, 23), minute = 5 * dice.between(0, 11);
+  return fmt::format("{}:{:02}", hour, minute);
 }
 
 // One of the wordings, the last of them never in training.
@@ -199,7 +211,7 @@ ToolQuestion ask_convert(Dice& dice, const Unseen& unseen) {
 ToolQuestion ask_dictionary(Dice& dice, const Unseen& unseen) {
   std::string word, meaning;
   if (unseen.none() && dice.chance(0.6)) {
-    word = coined_noun(dice);
+    word = not_held(dice, coined_noun);
     meaning = coined_meaning(dice);
   } else {
     const Gloss& gloss = unseen.entities ? kHeldGlosses[dice.below(std::size(kHeldGlosses))]
@@ -221,10 +233,12 @@ ToolQuestion ask_dictionary(Dice& dice, const Unseen& unseen) {
 ToolQuestion ask_note(Dice& dice, const Unseen& unseen) {
   std::string text;
   if (dice.chance(0.5)) {
-    text = "the " + thing(dice, unseen) + " is " + place(dice, unseen).where();
+    text = "the " + thing(dice, unseen);
+    text += " is " + place(dice, unseen).where();
   } else {
-    text = person(dice, unseen) + (dice.chance(0.5) ? " needs the " : " has the ") +
-           thing(dice, unseen);
+    text = person(dice, unseen);
+    text += dice.chance(0.5) ? " needs the " : " has the ";
+    text += thing(dice, unseen);
   }
   return {worded(dice, unseen,
                  {"Write down that {t}.", "Make a note that {t}.", "Note that {t}.",
@@ -238,7 +252,8 @@ ToolQuestion ask_note(Dice& dice, const Unseen& unseen) {
 
 ToolQuestion ask_phone(Dice& dice, const Unseen& unseen) {
   const std::string who = person(dice, unseen);
-  const std::string number = fmt::format("{}-{}", dice.between(200, 999), dice.between(1000, 9999));
+  const int area = dice.between(200, 999), line = dice.between(1000, 9999);
+  const std::string number = fmt::format("{}-{}", area, line);
   return {worded(dice, unseen,
                  {"What is the phone number of {A}?", "What is {A}'s number?",
                   "Give me the number of {A}.", "How can I call {A}?", "I want to call {A}.",
@@ -285,8 +300,8 @@ ToolQuestion ask_message(Dice& dice, const Unseen& unseen) {
   const std::string who = person(dice, unseen);
   std::string text = dice.pick(kNews);
   if (unseen.none() && dice.chance(0.5)) {
-    text = "the " + thing(dice, unseen) +
-           (dice.chance(0.5) ? " is " + place(dice, unseen).where() : " is ready");
+    text = "the " + thing(dice, unseen);
+    text += dice.chance(0.5) ? " is " + place(dice, unseen).where() : " is ready";
   }
   return {
       worded(dice, unseen,
@@ -339,7 +354,7 @@ ToolQuestion ask_owner(Dice& dice, const Unseen& unseen) {
 const Words kCityNames = {{"city", "place", "town", "where", "city_name", "location"},
                           {"spot", "region"}};
 const Words kThingNames = {{"thing", "object", "name", "what", "item", "query"},
-                           {"article", "target"}};
+                           {"article", "possession"}};
 const Words kPersonNames = {{"person", "name", "who", "to", "friend", "contact"},
                             {"recipient", "someone"}};
 const Words kTextNames = {{"text", "message", "content", "note", "words", "body"},
@@ -497,6 +512,22 @@ std::vector<ToolFamily> make_families() {
 const std::vector<ToolFamily>& all_tool_families() {
   static const std::vector<ToolFamily> families = make_families();
   return families;
+}
+
+bool is_held_tool_word(const std::string& word) {
+  static const std::set<std::string> held = [] {
+    std::set<std::string> out(kCities.held.begin(), kCities.held.end());
+    for (const Gloss& gloss : kHeldGlosses) out.insert(gloss.word);
+    for (const ToolFamily& family : all_tool_families()) {
+      out.insert(family.names.held.begin(), family.names.held.end());
+      if (family.held) out.insert(family.names.train.begin(), family.names.train.end());
+      for (const Parameter& p : family.parameters) {
+        out.insert(p.names.held.begin(), p.names.held.end());
+      }
+    }
+    return out;
+  }();
+  return held.count(word) + held.count(capitalised(word)) > 0;
 }
 
 }  // namespace triax::world

@@ -44,4 +44,7 @@ struct ToolFamily {
 
 const std::vector<ToolFamily>& all_tool_families();
 
+// Is this a city, an explained word, or the name of a tool or parameter that training never has?
+bool is_held_tool_word(const std::string& word);
+
 }  // namespace triax::world

@@ -20,13 +20,16 @@ struct Declared {
 };
 
 // "lamp_yard", "get_stuvol", "marble": what a tool or a parameter may be called.
+// Never one that is held out.
 std::string coined_identifier(Dice& dice) {
   static const std::vector<std::string> kBefore = {"get_", "find_", "do_", "my_", "the_", "new_"};
-  std::string text = coined_noun(dice);
-  if (dice.chance(0.3)) text = dice.pick(kBefore) + text;
-  if (dice.chance(0.2)) text += "_" + coined_noun(dice);
-  std::replace(text.begin(), text.end(), ' ', '_');
-  return text;
+  for (;;) {
+    std::string text = coined_noun(dice);
+    if (dice.chance(0.3)) text = dice.pick(kBefore) + text;
+    if (dice.chance(0.2)) text += "_" + coined_noun(dice);
+    std::replace(text.begin(), text.end(), ' ', '_');
+    if (!is_held_tool_word(text)) return text;
+  }
 }
 
 Declared declare(Dice& dice, const ToolFamily& family, const Unseen& unseen) {
