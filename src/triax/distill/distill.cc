@@ -36,7 +36,7 @@ train::TrainConfig teacher_config(const DistillConfig& config, std::size_t teach
   train::DataSource source;
   source.name = config.teacher_name(teacher);
   source.files = {documents};
-  source.json_lines = true;
+  source.kind = train::SourceKind::jsonl;
   out.data = {source};
   train::Stage stage;
   stage.tokens = plan.tokens;

@@ -104,7 +104,7 @@ std::vector<RawDocument> read_documents(const DataSource& source, std::string& d
     const auto sum = sha256(text);
     digests += hex(sum);
     const std::size_t before = out.size();
-    if (source.json_lines) {
+    if (source.kind == SourceKind::jsonl) {
       for_each_line(text, [&](std::string_view line, std::size_t number) {
         if (trimmed(line).empty()) return;
         out.push_back(parse_line(line, fmt::format("{}:{}", name, number)));

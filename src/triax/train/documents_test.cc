@@ -22,7 +22,7 @@ struct Files : testing::Test {
     DataSource out;
     out.name = name;
     out.files = {folder / name};
-    out.json_lines = name.ends_with(".jsonl");
+    if (name.ends_with(".jsonl")) out.kind = SourceKind::jsonl;
     return out;
   }
   static std::vector<RawDocument> read(const DataSource& s) {

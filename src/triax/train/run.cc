@@ -6,9 +6,11 @@
 #include "triax/checkpoint/checkpoint.h"
 #include "triax/checkpoint/file.h"
 #include "triax/core/error.h"
+#include "triax/core/rng.h"
 #include "triax/train/evaluate.h"
 #include "triax/train/export.h"
 #include "triax/train/make_tokenizer.h"
+#include "triax/train/repeats.h"
 #include "triax/train/report.h"
 
 namespace triax::train {
@@ -171,12 +173,18 @@ std::vector<DocumentSet> TrainRun::tokenize(const std::vector<DataSource>& sourc
                                             const std::vector<std::vector<RawDocument>>& documents,
                                             const std::vector<std::string>& digests) {
   std::vector<DocumentSet> out;
+  // held-out exercises are others
+  const std::uint64_t repeats_seed =
+      splitmix64_at(config_.seed, &sources == &config_.held_out ? 1 : 0);
   for (std::size_t s = 0; s < sources.size(); ++s) {
     const std::string what = fmt::format("reading {}", sources[s].name);
-    out.push_back(tokenize_documents(sources[s], documents[s], digests[s], *tokenizer_, ctx_.pool,
-                                     [&](std::uint64_t done, std::uint64_t total) {
-                                       if (events_.preparing) events_.preparing(what, done, total);
-                                     }));
+    const auto progress = [&](std::uint64_t done, std::uint64_t total) {
+      if (events_.preparing) events_.preparing(what, done, total);
+    };
+    out.push_back(sources[s].kind == SourceKind::repeats
+                      ? make_repeats(sources[s], *tokenizer_, repeats_seed + s)
+                      : tokenize_documents(sources[s], documents[s], digests[s], *tokenizer_,
+                                           ctx_.pool, progress));
     const DocumentSet& set = out.back();
     if (&sources == &config_.data) check_lengths(set);
     say(fmt::format("{}: {} documents, {} tokens, {} of them learned{}", set.name, set.documents(),

@@ -19,7 +19,7 @@ constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;
 constexpr std::size_t kMany = std::size_t{1} << 40;
 constexpr std::size_t kManyRows = std::size_t{1} << 24;
 const std::vector<std::string> kPrecisions{"f32", "bf16"};
-const std::vector<std::string> kKinds{"text", "jsonl"};
+const std::vector<std::string> kKinds{"text", "jsonl", "repeats"};
 const std::vector<std::string> kSplits{"file", "blank_lines"};
 const std::vector<std::string> kLearns{"assistant", "all"};
 const std::vector<std::string> kLongers{"automatic", "cut", "skip"};
@@ -40,12 +40,18 @@ DataSource read_source(ConfigReader& r, const fs::path& folder) {
   for (const std::string& file : r.texts("files")) {
     out.files.push_back((folder / file).lexically_normal());
   }
-  if (out.files.empty()) r.wrong("files", "is missing: the files to read");
-  if (out.name.empty()) out.name = out.files[0].stem().string();
-  const std::string ending = out.files[0].extension().string();
-  std::size_t kind = ending == ".jsonl" ? 1 : 0;
-  r.choice("kind", kind, kKinds);
-  out.json_lines = kind == 1;
+  const fs::path first = out.files.empty() ? fs::path() : out.files[0];
+  if (first.extension() == ".jsonl") out.kind = SourceKind::jsonl;
+  read_choice(r, "kind", out.kind, kKinds);
+  if (out.kind == SourceKind::repeats) {
+    if (!first.empty()) r.wrong("files", "are given, but repeats are made, not read");
+    if (out.name.empty()) out.name = "repeats";
+    r.size("documents", out.documents, 1, kManyRows);
+    r.size("length", out.length, 8, kManyRows);
+  } else if (first.empty()) {
+    r.wrong("files", "is missing: the files to read");
+  }
+  if (out.name.empty()) out.name = first.stem().string();
   read_choice(r, "split", out.split, kSplits);
   read_choice(r, "learn", out.learn, kLearns);
   read_choice(r, "longer", out.longer, kLongers);
@@ -174,7 +180,11 @@ ordered_json json_of(const DataSource& s) {
   out["name"] = s.name;
   out["files"] = json::array();
   for (const fs::path& file : s.files) out["files"].push_back(absolute_or_empty(file));
-  out["kind"] = kKinds[s.json_lines ? 1 : 0];
+  out["kind"] = kKinds[static_cast<std::size_t>(s.kind)];
+  if (s.kind == SourceKind::repeats) {
+    out["documents"] = s.documents;
+    out["length"] = s.length;
+  }
   out["split"] = kSplits[static_cast<std::size_t>(s.split)];
   out["learn"] = kLearns[static_cast<std::size_t>(s.learn)];
   out["longer"] = kLongers[static_cast<std::size_t>(s.longer)];

@@ -14,6 +14,12 @@
 
 namespace triax::train {
 
+// Where documents come from.
+enum class SourceKind : std::uint8_t {
+  text,     // files of plain text
+  jsonl,    // files with {"text": ...} or {"messages": [...]} a line
+  repeats,  // no files: exercises in repeating, made of random tokens (repeats.h)
+};
 // How a file is cut into documents. JSON lines: a document a line.
 enum class Split : std::uint8_t {
   file,         // a text file is one document
@@ -32,10 +38,11 @@ enum class Longer : std::uint8_t {
 struct DataSource {
   std::string name;
   std::vector<std::filesystem::path> files;
-  bool json_lines = false;  // {"text": ...} or {"messages": [...]} a line; otherwise plain text
+  SourceKind kind = SourceKind::text;
   Split split = Split::file;
   Learn learn = Learn::assistant;
   Longer longer = Longer::automatic;
+  std::size_t documents = 50000, length = 512;  // of repeats: how many, and tokens of each at most
   double weight = 1;  // share of the tokens, relative to the other sources
 };
 

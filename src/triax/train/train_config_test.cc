@@ -30,6 +30,9 @@ weight = 2.5
 [[data]]
 files = ["chat.jsonl"]
 learn = "all"
+[[data]]
+kind = "repeats"
+documents = 300
 [[held_out]]
 files = ["c.txt"]
 split = "blank_lines"
@@ -55,13 +58,16 @@ TEST(TrainConfig, ReadsToml) {
   EXPECT_EQ(c.precision, Precision::f32);
   EXPECT_EQ(c.shape, "nano");
   EXPECT_THAT(c.shape_changes, HasSubstr("\"hidden_size\":96"));
-  ASSERT_EQ(c.data.size(), 2u);
+  ASSERT_EQ(c.data.size(), 3u);
+  EXPECT_EQ(c.data[2].kind, SourceKind::repeats);
+  EXPECT_EQ(c.data[2].name, "repeats");
+  EXPECT_EQ(c.data[2].documents, 300u);
   EXPECT_EQ(c.data[0].files[0], "/data/a.txt");
   EXPECT_EQ(c.data[0].files[1], "/abs/b.txt");
   EXPECT_EQ(c.data[0].weight, 2.5);
-  EXPECT_FALSE(c.data[0].json_lines);
+  EXPECT_EQ(c.data[0].kind, SourceKind::text);
   EXPECT_EQ(c.data[1].name, "chat");
-  EXPECT_TRUE(c.data[1].json_lines);
+  EXPECT_EQ(c.data[1].kind, SourceKind::jsonl);
   EXPECT_EQ(c.data[1].learn, Learn::all);
   EXPECT_EQ(c.held_out[0].split, Split::blank_lines);
   EXPECT_EQ(c.stages[0].tokens, 2000000u);
@@ -102,9 +108,12 @@ TEST(TrainConfig, FaultsNameTheKey) {
       {good + "[[stage]]\ntokens = 1\ncontxt = 64\n", "stage[2].contxt: there is no such key"},
       {good + "[[stage]]\ntokens = 1\ncontext = 64\nmicro_batch_tokens = 32\n",
        "stage[2].micro_batch_tokens is 32"},
-      {good + "[[data]]\nname = \"x\"\n", "data[2].files is missing"},
-      {good + "[[data]]\nfiles = [\"x\"]\nkind = \"csv\"\n", "data[2].kind is \"csv\""},
-      {good + "[[data]]\nfiles = [\"x\"]\nweight = -1\n", "data[2].weight is -1"},
+      {good + "[[data]]\nname = \"x\"\n", "data[3].files is missing"},
+      {good + "[[data]]\nfiles = [\"x\"]\nkind = \"csv\"\n", "data[3].kind is \"csv\""},
+      {good + "[[data]]\nfiles = [\"x\"]\nweight = -1\n", "data[3].weight is -1"},
+      {good + "[[data]]\nkind = \"repeats\"\nfiles = [\"x\"]\n", "data[3].files are given"},
+      {good + "[[data]]\nkind = \"repeats\"\nlength = 7\n", "data[3].length is 7"},
+      {good + "[[data]]\nfiles = [\"x\"]\nlength = 9\n", "data[3].length: there is no such key"},
       {good + "[qat]\nfrom = \"late\"\n", "qat.from is \"late\""},
       {good + "[guard]\nskips = 0.5\n", "guard.skips is 0.5"},
       {good + "warmup = 2\n", "optimizer.warmup is 2"},
