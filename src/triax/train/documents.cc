@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "triax/checkpoint/file.h"
 #include "triax/core/error.h"
 #include "triax/core/hash.h"
+#include "triax/core/rng.h"
 #include "triax/train/conversation.h"
+#include "triax/train/substitute.h"
 
 namespace triax::train {
 namespace {
@@ -140,18 +143,29 @@ std::size_t DocumentSet::drawable(std::size_t context) const {
 
 DocumentSet tokenize_documents(const DataSource& source, std::span<const RawDocument> documents,
                                const std::string& digest, const Tokenizer& tokenizer,
-                               ThreadPool& pool, const DocumentProgress& progress) {
+                               ThreadPool& pool, std::uint64_t seed,
+                               const DocumentProgress& progress) {
   DocumentSet out;
   out.name = source.name;
   out.digest = digest;
   out.weight = source.weight;
+  std::optional<WordSubstitution> substitution;
+  if (source.substitute > 0) substitution.emplace(source, documents, tokenizer);
   for (std::size_t first = 0; first < documents.size(); first += kBatch) {
     const std::size_t count = std::min(kBatch, documents.size() - first);
     std::vector<Encoded> encoded(count);
+    std::vector<std::uint8_t> substituted(count);
     std::vector<std::exception_ptr> faults(count);
     pool.parallel_for(count, [&](std::size_t i, std::size_t) {
+      const RawDocument& document = documents[first + i];
+      Rng rng(splitmix64_at(seed, first + i));
+      substituted[i] = substitution && rng.uniform() < source.substitute ? 1 : 0;
       try {
-        encoded[i] = encode(documents[first + i], source, tokenizer);
+        encoded[i] = substituted[i] == 0
+                         ? encode(document, source, tokenizer)
+                         : encode({document.text, substitution->apply(document.conversation, rng),
+                                   document.where},
+                                  source, tokenizer);
       } catch (...) {
         faults[i] = std::current_exception();
       }
@@ -166,6 +180,7 @@ DocumentSet tokenize_documents(const DataSource& source, std::span<const RawDocu
       out.ids.insert(out.ids.end(), e.ids.begin(), e.ids.end());
       out.learn.insert(out.learn.end(), e.learn.begin(), e.learn.end());
       out.begin.push_back(out.ids.size());
+      out.substituted += substituted[i];
       const bool conversation = !documents[first + i].conversation.empty();
       out.whole.push_back(source.longer == Longer::skip ||
                           (source.longer == Longer::automatic && conversation));

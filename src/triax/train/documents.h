@@ -39,6 +39,7 @@ struct DocumentSet {
   std::vector<std::size_t> begin{0};  // [documents + 1]
   std::vector<std::uint8_t> whole;    // [documents]: never cut, skipped where it is too long
   std::size_t dropped = 0;            // documents without anything to learn
+  std::size_t substituted = 0;        // documents with words replaced (substitute.h)
 
   std::size_t documents() const { return begin.size() - 1; }
   std::size_t rows() const { return ids.size() - documents(); }  // a document's last id is no input
@@ -52,10 +53,12 @@ struct DocumentSet {
 using DocumentProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 // Text: the ids of encode(), then [EOS]; every token but the first is a target. Conversations: as
-// the chat format renders them, learning what `learn` says. A document of which nothing can be
+// the chat format renders them, learning what `learn` says; in a share `substitute` of them, drawn
+// from the seed, words are replaced first. A document of which nothing can be
 // learned is dropped and counted; a source of which nothing is left is an Error.
 DocumentSet tokenize_documents(const DataSource& source, std::span<const RawDocument> documents,
                                const std::string& digest, const Tokenizer& tokenizer,
-                               ThreadPool& pool, const DocumentProgress& progress = {});
+                               ThreadPool& pool, std::uint64_t seed,
+                               const DocumentProgress& progress = {});
 
 }  // namespace triax::train

@@ -66,7 +66,7 @@ TEST_F(Files, FaultsNameFileAndLine) {
 TEST_F(Files, TextEndsWithEosAndLearnsAllButItsFirstToken) {
   const Tokenizer t = tokenizer();
   const DataSource s = source("a.txt", "some words");
-  const DocumentSet set = tokenize_documents(s, read(s), "d", t, pool);
+  const DocumentSet set = tokenize_documents(s, read(s), "d", t, pool, 1);
   std::vector<std::int32_t> want = t.encode("some words");
   want.push_back(t.required_id(Role::Eos));
   EXPECT_EQ(set.ids, want);
@@ -80,7 +80,7 @@ TEST_F(Files, ConversationsLearnWhatTheAssistantWrites) {
       "a.jsonl", R"({"messages": [{"role": "user", "content": "what is it"},)"
                  R"({"role": "assistant", "content": "a ball"}], "thinking_effort": "low"})");
   const std::vector<RawDocument> raw = read(s);
-  const DocumentSet set = tokenize_documents(s, raw, "d", t, pool);
+  const DocumentSet set = tokenize_documents(s, raw, "d", t, pool, 1);
   std::vector<std::int32_t> learned, others;
   for (std::size_t i = 0; i < set.ids.size(); ++i) {
     (set.learn[i] ? learned : others).push_back(set.ids[i]);
@@ -93,14 +93,14 @@ TEST_F(Files, ConversationsLearnWhatTheAssistantWrites) {
   EXPECT_TRUE(set.learn.back());
   EXPECT_THAT(plain_text(raw[0]), HasSubstr("what is it\na ball"));
   s.learn = Learn::all;
-  const DocumentSet all = tokenize_documents(s, raw, "d", t, pool);
+  const DocumentSet all = tokenize_documents(s, raw, "d", t, pool, 1);
   EXPECT_EQ(all.targets(), all.ids.size() - 1);
 }
 
 TEST_F(Files, WithoutAnythingToLearnASourceIsRefused) {
   const DataSource s =
       source("a.jsonl", R"({"messages": [{"role": "user", "content": "what is it"}]})");
-  EXPECT_THAT(error_of([&] { tokenize_documents(s, read(s), "d", tokenizer(), pool); }),
+  EXPECT_THAT(error_of([&] { tokenize_documents(s, read(s), "d", tokenizer(), pool, 1); }),
               HasSubstr("none of its 1 documents"));
 }
 

@@ -12,6 +12,7 @@
 #include "triax/train/make_tokenizer.h"
 #include "triax/train/repeats.h"
 #include "triax/train/report.h"
+#include "triax/train/substitute.h"
 
 namespace triax::train {
 namespace {
@@ -173,8 +174,8 @@ std::vector<DocumentSet> TrainRun::tokenize(const std::vector<DataSource>& sourc
                                             const std::vector<std::vector<RawDocument>>& documents,
                                             const std::vector<std::string>& digests) {
   std::vector<DocumentSet> out;
-  // held-out exercises are others
-  const std::uint64_t repeats_seed =
+  // what is drawn for held-out sources is other
+  const std::uint64_t source_seed =
       splitmix64_at(config_.seed, &sources == &config_.held_out ? 1 : 0);
   for (std::size_t s = 0; s < sources.size(); ++s) {
     const std::string what = fmt::format("reading {}", sources[s].name);
@@ -182,16 +183,17 @@ std::vector<DocumentSet> TrainRun::tokenize(const std::vector<DataSource>& sourc
       if (events_.preparing) events_.preparing(what, done, total);
     };
     out.push_back(sources[s].kind == SourceKind::repeats
-                      ? make_repeats(sources[s], *tokenizer_, repeats_seed + s)
+                      ? make_repeats(sources[s], *tokenizer_, source_seed + s)
                       : tokenize_documents(sources[s], documents[s], digests[s], *tokenizer_,
-                                           ctx_.pool, progress));
+                                           ctx_.pool, source_seed + s, progress));
     const DocumentSet& set = out.back();
     if (&sources == &config_.data) check_lengths(set);
     say(fmt::format("{}: {} documents, {} tokens, {} of them learned{}", set.name, set.documents(),
                     set.ids.size(), set.targets(),
                     set.dropped == 0 ? ""
                                      : fmt::format("; {} documents with nothing to learn dropped",
-                                                   set.dropped)));
+                                                   set.dropped)) +
+        (set.substituted == 0 ? "" : fmt::format("; words replaced in {}", set.substituted)));
   }
   return out;
 }

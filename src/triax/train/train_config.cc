@@ -55,6 +55,13 @@ DataSource read_source(ConfigReader& r, const fs::path& folder) {
   read_choice(r, "split", out.split, kSplits);
   read_choice(r, "learn", out.learn, kLearns);
   read_choice(r, "longer", out.longer, kLongers);
+  r.number("substitute", out.substitute, 0, 1);
+  out.substitute_keep = r.texts("substitute_keep");
+  if (out.substitute > 0 && (out.kind != SourceKind::jsonl || out.learn != Learn::assistant)) {
+    r.wrong("substitute",
+            "needs conversations of which the assistant's part is learned: what is "
+            "replaced must have been said before");
+  }
   r.number("weight", out.weight, 1e-9, 1e9);
   r.finish();
   return out;
@@ -188,6 +195,10 @@ ordered_json json_of(const DataSource& s) {
   out["split"] = kSplits[static_cast<std::size_t>(s.split)];
   out["learn"] = kLearns[static_cast<std::size_t>(s.learn)];
   out["longer"] = kLongers[static_cast<std::size_t>(s.longer)];
+  if (s.substitute > 0) {
+    out["substitute"] = s.substitute;
+    out["substitute_keep"] = s.substitute_keep;
+  }
   out["weight"] = s.weight;
   return out;
 }

@@ -43,7 +43,9 @@ struct DataSource {
   Learn learn = Learn::assistant;
   Longer longer = Longer::automatic;
   std::size_t documents = 50000, length = 512;  // of repeats: how many, and tokens of each at most
-  double weight = 1;  // share of the tokens, relative to the other sources
+  double substitute = 0;  // share of the conversations in which rare words become others
+  std::vector<std::string> substitute_keep;  // words that stay
+  double weight = 1;                         // share of the tokens, relative to the other sources
 };
 
 struct Stage {

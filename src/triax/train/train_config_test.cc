@@ -31,6 +31,10 @@ weight = 2.5
 files = ["chat.jsonl"]
 learn = "all"
 [[data]]
+files = ["talk.jsonl"]
+substitute = 0.5
+substitute_keep = ["one"]
+[[data]]
 kind = "repeats"
 documents = 300
 [[held_out]]
@@ -58,10 +62,12 @@ TEST(TrainConfig, ReadsToml) {
   EXPECT_EQ(c.precision, Precision::f32);
   EXPECT_EQ(c.shape, "nano");
   EXPECT_THAT(c.shape_changes, HasSubstr("\"hidden_size\":96"));
-  ASSERT_EQ(c.data.size(), 3u);
-  EXPECT_EQ(c.data[2].kind, SourceKind::repeats);
-  EXPECT_EQ(c.data[2].name, "repeats");
-  EXPECT_EQ(c.data[2].documents, 300u);
+  ASSERT_EQ(c.data.size(), 4u);
+  EXPECT_EQ(c.data[2].substitute, 0.5);
+  EXPECT_EQ(c.data[2].substitute_keep, std::vector<std::string>{"one"});
+  EXPECT_EQ(c.data[3].kind, SourceKind::repeats);
+  EXPECT_EQ(c.data[3].name, "repeats");
+  EXPECT_EQ(c.data[3].documents, 300u);
   EXPECT_EQ(c.data[0].files[0], "/data/a.txt");
   EXPECT_EQ(c.data[0].files[1], "/abs/b.txt");
   EXPECT_EQ(c.data[0].weight, 2.5);
@@ -108,12 +114,16 @@ TEST(TrainConfig, FaultsNameTheKey) {
       {good + "[[stage]]\ntokens = 1\ncontxt = 64\n", "stage[2].contxt: there is no such key"},
       {good + "[[stage]]\ntokens = 1\ncontext = 64\nmicro_batch_tokens = 32\n",
        "stage[2].micro_batch_tokens is 32"},
-      {good + "[[data]]\nname = \"x\"\n", "data[3].files is missing"},
-      {good + "[[data]]\nfiles = [\"x\"]\nkind = \"csv\"\n", "data[3].kind is \"csv\""},
-      {good + "[[data]]\nfiles = [\"x\"]\nweight = -1\n", "data[3].weight is -1"},
-      {good + "[[data]]\nkind = \"repeats\"\nfiles = [\"x\"]\n", "data[3].files are given"},
-      {good + "[[data]]\nkind = \"repeats\"\nlength = 7\n", "data[3].length is 7"},
-      {good + "[[data]]\nfiles = [\"x\"]\nlength = 9\n", "data[3].length: there is no such key"},
+      {good + "[[data]]\nname = \"x\"\n", "data[4].files is missing"},
+      {good + "[[data]]\nfiles = [\"x\"]\nkind = \"csv\"\n", "data[4].kind is \"csv\""},
+      {good + "[[data]]\nfiles = [\"x\"]\nweight = -1\n", "data[4].weight is -1"},
+      {good + "[[data]]\nkind = \"repeats\"\nfiles = [\"x\"]\n", "data[4].files are given"},
+      {good + "[[data]]\nfiles = [\"x.txt\"]\nsubstitute = 0.5\n", "data[4].substitute needs"},
+      {good + "[[data]]\nfiles = [\"x.jsonl\"]\nlearn = \"all\"\nsubstitute = 0.5\n",
+       "data[4].substitute needs"},
+      {good + "[[data]]\nfiles = [\"x.jsonl\"]\nsubstitute = 2\n", "data[4].substitute is 2"},
+      {good + "[[data]]\nkind = \"repeats\"\nlength = 7\n", "data[4].length is 7"},
+      {good + "[[data]]\nfiles = [\"x\"]\nlength = 9\n", "data[4].length: there is no such key"},
       {good + "[qat]\nfrom = \"late\"\n", "qat.from is \"late\""},
       {good + "[guard]\nskips = 0.5\n", "guard.skips is 0.5"},
       {good + "warmup = 2\n", "optimizer.warmup is 2"},
