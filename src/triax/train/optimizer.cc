@@ -81,9 +81,14 @@ double gradient_norm(Context& ctx, const Parameters<float>& gradients) {
   ctx.pool.parallel_for(stretches, [&](std::size_t i, std::size_t) {
     double sum[8] = {};  // side by side; stretches are whole multiples of 8 but for the last
     const std::size_t end = std::min(g.size(), (i + 1) * kStretch);
-    for (std::size_t j = i * kStretch; j < end; ++j) {
-      sum[j % 8] += static_cast<double>(g[j]) * static_cast<double>(g[j]);
+    const auto add = [&](std::size_t lane, float x) {
+      sum[lane] += static_cast<double>(x) * static_cast<double>(x);
+    };
+    std::size_t j = i * kStretch;
+    for (; j + 8 <= end; j += 8) {
+      for (std::size_t lane = 0; lane < 8; ++lane) add(lane, g[j + lane]);
     }
+    for (std::size_t lane = 0; j < end; ++j, ++lane) add(lane, g[j]);
     sums[i] = std::accumulate(sum, sum + 8, 0.0);
   });
   return std::sqrt(std::accumulate(sums.begin(), sums.end(), 0.0));

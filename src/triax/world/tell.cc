@@ -56,14 +56,28 @@ class Teller {
       ++told_.unseen_phrases;
       return dice_.pick(words.held);
     }
-    return with_verb(dice_.pick(words.train));
+    // Words of training alone: an item that goes beyond training is told in words that there are.
+    const bool coins = unseen_.none();
+    for (;;) {
+      const std::string text = dice_.pick(words.train);
+      if (coins || !leaves_verb(text)) return with_verb(text);
+    }
+  }
+
+  static constexpr std::pair<const char*, const char*> kVerbs[] = {{"{v}", "ed"}, {"{V}", "ing"}};
+
+  static bool leaves_verb(const std::string& text) {
+    return std::any_of(std::begin(kVerbs), std::end(kVerbs), [&](const auto& verb) {
+      return text.find(verb.first) != std::string::npos;
+    });
   }
 
   // A verb where the phrase leaves it open.
   std::string with_verb(std::string text) {
-    for (const auto& [mark, ending] : {std::pair{"{v}", "ed"}, std::pair{"{V}", "ing"}}) {
+    for (const auto& [mark, ending] : kVerbs) {
       for (std::size_t at; (at = text.find(mark)) != std::string::npos;) {
         text.replace(at, 3, coined_verb(dice_) + ending);
+        ++told_.coined_verbs;
       }
     }
     return text;

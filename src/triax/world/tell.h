@@ -18,6 +18,7 @@ struct Sentence {
 struct Told {
   std::vector<Sentence> sentences;
   std::size_t unseen_phrases = 0;  // phrasings that training never sees
+  std::size_t coined_verbs = 0;
 
   std::string text() const;
 };
