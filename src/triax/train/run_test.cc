@@ -255,9 +255,7 @@ TEST(TrainRun, BeginsWithAnExportedModel) {
   run.run();
   EXPECT_LT(losses[0], 6.0) << "it had learned something";
   config.shape_changes = R"({"hidden_size": 64})";
-  EXPECT_THAT(error_of([&] {
-                TrainRun(t.ctx, config, {f.folder / "third", false, 1}, {});
-              }),
+  EXPECT_THAT(error_of([&] { TrainRun(t.ctx, config, {f.folder / "third", false, 1}, {}); }),
               HasSubstr("another shape than [model] says, first at model.embed_tokens.weight"));
 }
 

@@ -50,8 +50,7 @@ void for_each_part(std::string_view text, Word&& word, Other&& other) {
 
 std::set<std::string> words_of(std::string_view text) {
   std::set<std::string> out;
-  for_each_part(
-      text, [&](std::string_view w) { out.insert(lower(w)); }, [](std::string_view) {});
+  for_each_part(text, [&](std::string_view w) { out.insert(lower(w)); }, [](std::string_view) {});
   return out;
 }
 

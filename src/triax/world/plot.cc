@@ -109,8 +109,8 @@ Cast make_cast(Dice& dice, const PlotWish& wish) {
     counted.many = counted.one + "s";
   }
   cast.colours = draw(dice, words.colours, 5, unseen, itself, taken);
-  cast.sayings = draw(
-      dice, words.sayings, 4, unseen, [](const Saying& s) { return s.direct; }, taken);
+  cast.sayings =
+      draw(dice, words.sayings, 4, unseen, [](const Saying& s) { return s.direct; }, taken);
   cast.reasons = draw(dice, words.reasons, 4, unseen, itself, taken);
   return cast;
 }

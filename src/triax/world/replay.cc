@@ -68,8 +68,7 @@ class Replay {
 
   // The last event that says who or what has the thing.
   const Event* moved(int thing, std::size_t end, std::size_t* at = nullptr) const {
-    return last(
-        end, [&](const Event& x) { return x.thing == thing && x.what != What::paint; }, at);
+    return last(end, [&](const Event& x) { return x.thing == thing && x.what != What::paint; }, at);
   }
 
   int thing_place(int thing, std::size_t end) const {
