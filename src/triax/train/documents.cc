@@ -159,7 +159,8 @@ DocumentSet tokenize_documents(const DataSource& source, std::span<const RawDocu
     pool.parallel_for(count, [&](std::size_t i, std::size_t) {
       const RawDocument& document = documents[first + i];
       Rng rng(splitmix64_at(seed, first + i));
-      substituted[i] = substitution && rng.uniform() < source.substitute ? 1 : 0;
+      const bool drawn = substitution && rng.uniform() < source.substitute;
+      substituted[i] = drawn && !document.conversation.empty() ? 1 : 0;
       try {
         encoded[i] = substituted[i] == 0
                          ? encode(document, source, tokenizer)

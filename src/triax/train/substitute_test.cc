@@ -105,6 +105,7 @@ TEST_F(Substitute, WhatACopyCannotKnowStays) {
 TEST_F(Substitute, AShareOfTheDocumentsOfASource) {
   std::string lines;
   for (int i = 0; i < 100; ++i) lines += kOther + "\n";
+  lines += "{\"text\": \"a text is left as it is\"}\n";
   lines += conversation("Say xylophone", "xylophone").dump() + "\n";
   test::write_text(folder / "a.jsonl", lines);
   source.files = {folder / "a.jsonl"};

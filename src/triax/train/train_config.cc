@@ -18,6 +18,7 @@ using nlohmann::ordered_json;
 constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;
 constexpr std::size_t kMany = std::size_t{1} << 40;
 constexpr std::size_t kManyRows = std::size_t{1} << 24;
+constexpr std::size_t kManyRepeats = std::size_t{1} << 30;  // tokens: 5 GiB of memory
 const std::vector<std::string> kPrecisions{"f32", "bf16"};
 const std::vector<std::string> kKinds{"text", "jsonl", "repeats"};
 const std::vector<std::string> kSplits{"file", "blank_lines"};
@@ -48,6 +49,10 @@ DataSource read_source(ConfigReader& r, const fs::path& folder) {
     if (out.name.empty()) out.name = "repeats";
     r.size("documents", out.documents, 1, kManyRows);
     r.size("length", out.length, 8, kManyRows);
+    if (out.documents * out.length > kManyRepeats) {
+      r.wrong("length", fmt::format("is {}, with {} documents more than {} tokens; take fewer",
+                                    out.length, out.documents, kManyRepeats));
+    }
   } else if (first.empty()) {
     r.wrong("files", "is missing: the files to read");
   }

@@ -122,6 +122,8 @@ TEST(TrainConfig, FaultsNameTheKey) {
       {good + "[[data]]\nfiles = [\"x.jsonl\"]\nlearn = \"all\"\nsubstitute = 0.5\n",
        "data[4].substitute needs"},
       {good + "[[data]]\nfiles = [\"x.jsonl\"]\nsubstitute = 2\n", "data[4].substitute is 2"},
+      {good + "[[data]]\nkind = \"repeats\"\ndocuments = 4000000\nlength = 4000\n",
+       "data[4].length is 4000, with 4000000 documents"},
       {good + "[[data]]\nkind = \"repeats\"\nlength = 7\n", "data[4].length is 7"},
       {good + "[[data]]\nfiles = [\"x\"]\nlength = 9\n", "data[4].length: there is no such key"},
       {good + "[qat]\nfrom = \"late\"\n", "qat.from is \"late\""},
